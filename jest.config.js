@@ -3,8 +3,8 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
-  // These have configurations of their own: jest.browser.config.js, jest.nets.config.js, jest.processes.config.js.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/(browser|conformance|nets|processes)/'],
+  // These have configurations of their own: jest.balancer.config.js, jest.browser.config.js, jest.nets.config.js, jest.processes.config.js.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/(balancer|browser|conformance|nets|processes)/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '@swc/jest' },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

@@ -9,8 +9,9 @@ import { createRequire } from 'node:module';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readArguments } from '../scripts/arguments.mjs';
 
-const isQuick = process.argv[2] === '--quick';
+const { quick: isQuick } = readArguments({ flags: ['quick'] });
 const starts = isQuick ? 3 : 30;
 const processes = isQuick ? 1 : 3;
 const root = fileURLToPath(new URL('..', import.meta.url));

@@ -2,6 +2,7 @@
  * The process under test: the coordinator on the durable SQLite store, and beside it, in the same process, the limit: an
  * empty Fastify route that only verifies a P-256 signature over the body. Prints one JSON line with where both listen.
  */
+import '../scripts/no-arguments.mjs';
 import { createPublicKey, verify } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -12,11 +12,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate, generateApiKeyPair, stampBody, submitPath } from '../dist/testing/index.js';
+import { readArguments } from '../scripts/arguments.mjs';
 import { freePort, ready } from './load/server.mjs';
 
-const [first = '5'] = process.argv.slice(2);
-const isQuick = first === '--quick';
-const rounds = isQuick ? 1 : Number(first);
+const { quick: isQuick, rounds: wanted } = readArguments({ flags: ['quick'], values: { rounds: 5 } });
+const rounds = isQuick ? 1 : wanted;
 const floodMs = isQuick ? 200 : 8_000;
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));

@@ -11,18 +11,17 @@ import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
+import { readArguments, refuse } from '../scripts/arguments.mjs';
 import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
-const [first, turns = '20', length = '1', width = '64'] = process.argv.slice(2);
-const isQuick = first === '--quick';
-if (first === undefined) {
-  console.error('node bench/pairs.mjs <other checkout, built> [turns] [seconds a turn] [connections]');
-  process.exit(2);
-}
-const connections = Number(width);
-const rounds = isQuick ? 1 : Number(turns);
-const seconds = isQuick ? 0.3 : Number(length);
+const values = { checkout: undefined, turns: 20, seconds: 1, connections: 64 };
+const asked = readArguments({ flags: ['quick'], values });
+const isQuick = asked.quick;
+if (!isQuick && asked.checkout === undefined) refuse('name the folder of the other checkout');
+const { connections } = asked;
+const rounds = isQuick ? 1 : asked.turns;
+const seconds = isQuick ? 0.3 : asked.seconds;
 /** How long the threads of the store and the read models may go on behind the last answer, in milliseconds. */
 const settleMs = 300;
 
@@ -82,7 +81,7 @@ async function turn(one) {
 }
 
 const median = (values) => [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)];
-const pair = [await start(isQuick ? here : resolve(first)), await start(here)];
+const pair = [await start(isQuick ? here : resolve(asked.checkout)), await start(here)];
 try {
   // Warm before anything counts.
   for (const one of pair) await turn(one);

@@ -1,11 +1,11 @@
 /**
  * How fast history is folded and verified: an organization whose users rename each other, with real stamps and decisions, on
- * SQLite. Folds with the chain checked, by one thread and by two, goes to events anywhere after a first pass, opens again, and
- * verifies everything.
+ * SQLite. Folds with the chain checked, by one thread and by two, goes to events anywhere after a first pass, opens again,
+ * verifies everything, and decides everything again under two drafts of policies.
  * `npm run bench:replay [-- --million]`, `--quick` to see that it runs. Run it on an idle machine.
  */
 import { randomBytes, sign } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { activities } from '../dist/activities/index.js';
@@ -14,29 +14,48 @@ import { activityVersion, buildRegistry, newestIntent } from '../dist/decide/reg
 import { resolveCaller } from '../dist/decide/resolve-caller.js';
 import { decideSubmit } from '../dist/decide/submit.js';
 import { takeOn } from '../dist/engine/take-on.js';
-import { apply, nothingLoaded } from '../dist/ledger/loaded-organization.js';
+import { apply, fold, nothingLoaded } from '../dist/ledger/loaded-organization.js';
 import { SqliteEventStore } from '../dist/ledger/stores/sqlite/sqlite.js';
 import { GENESIS_HASH } from '../dist/ledger/chain.js';
+import { readDraft } from '../dist/lab/draft.js';
+import { whatIf } from '../dist/lab/what-if.js';
 import { ReplayCache } from '../dist/replay/replay-cache.js';
 import { OrganizationReplay } from '../dist/replay/organization-replay.js';
 import { verifyHistory } from '../dist/replay/verify.js';
 import { startCoordinator } from '../dist/testing/index.js';
+import { readArguments } from '../scripts/arguments.mjs';
 import { privateKeyObject } from './load/stamped-renames.mjs';
 
-const mode = process.argv[2] ?? '';
-const events = { '--quick': 2_000, '--million': 1_000_000 }[mode] ?? 100_000;
+const { quick, million } = readArguments({ flags: ['quick', 'million'] });
+const events = quick ? 2_000 : million ? 1_000_000 : 100_000;
 const registry = buildRegistry(activities);
 /** Events of an activity that renames a user, and so many activities in one append. */
 const [activityEvents, together] = [3, 100];
 
+const rounds = quick ? 1 : 5;
+
 const whole = (number) => Math.round(number).toLocaleString('en');
 
-/** Seconds, of this thread's clock and of all processors. */
+/** Seconds, of this thread's clock and of all processors; of the threads that worked most, the most first. */
 async function timed(work) {
-  const [began, before] = [performance.now(), process.cpuUsage()];
+  const [began, before, threadsBefore] = [performance.now(), process.cpuUsage(), threadSeconds()];
   const result = await work();
   const { user, system } = process.cpuUsage(before);
-  return { result, seconds: (performance.now() - began) / 1000, cpu: (user + system) / 1e6 };
+  const threads = [...threadSeconds()]
+    .map(([thread, seconds]) => seconds - (threadsBefore.get(thread) ?? 0))
+    .sort((one, other) => other - one);
+  return { result, seconds: (performance.now() - began) / 1000, cpu: (user + system) / 1e6, threads };
+}
+
+/** Processor time of each thread so far, in seconds; of none where the system does not say. */
+function threadSeconds() {
+  const folder = '/proc/self/task';
+  const read = (thread) => Number(readFileSync(`${folder}/${thread}/schedstat`, 'latin1').split(' ')[0]) / 1e9;
+  try {
+    return new Map(readdirSync(folder).map((thread) => [thread, read(thread)]));
+  } catch {
+    return new Map();
+  }
 }
 
 /** The founding by a real coordinator, and then decisions as it makes them, without HTTP. */
@@ -99,13 +118,17 @@ function uuid() {
 }
 
 /** @param after the link that the thread which reads follows the chain from; without it, this thread does */
-async function fold(store, organizationId, after) {
+async function foldAll(store, organizationId, after) {
   const loaded = nothingLoaded();
-  for await (const event of store.read(`organization-${organizationId}`, 0, after)) {
-    apply(loaded, event);
-    loaded.recent.clear();
-  }
+  for await (const event of store.read(`organization-${organizationId}`, 0, after)) fold(loaded, event);
   return loaded.revision + 1;
+}
+
+/** The run with the median of what its busiest thread took, of several. */
+async function median(work) {
+  const runs = [];
+  for (let count = 0; count < rounds; count++) runs.push(await timed(work));
+  return runs.sort((one, other) => one.threads[0] - other.threads[0])[Math.floor(rounds / 2)];
 }
 
 console.log(`Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0].toFixed(1)} before it began`);
@@ -116,6 +139,11 @@ try {
   const organizationId = await fill(writing);
   await writing.close();
   const store = await SqliteEventStore.openForReading(file);
+  const busiest = ({ threads: [most = 0, next = 0], result }) =>
+    most > 0
+      ? `busiest threads ${[most, next].map((seconds) => ((seconds * 1e6) / result).toFixed(1)).join(' and ')} µs/event: ` +
+        `${whole(result / most)} events/s on idle cores`
+      : '';
   const line = (name, { seconds, cpu }, count, more = '') => {
     const rate = `${whole(count / seconds)} events/s`.padStart(18);
     console.log(
@@ -123,13 +151,13 @@ try {
     );
   };
   // What is compiled once is not an event's.
-  await fold(store, organizationId);
-  const folded = await timed(() => fold(store, organizationId));
+  await foldAll(store, organizationId);
+  const folded = await median(() => foldAll(store, organizationId));
   console.log(`${whole(folded.result)} events, ${activityEvents} for each activity`);
-  line('folded, chain checked', folded, folded.result);
-  await fold(store, organizationId, GENESIS_HASH);
-  const beside = await timed(() => fold(store, organizationId, GENESIS_HASH));
-  line('chain in the second thread', beside, beside.result);
+  line('folded, chain checked', folded, folded.result, busiest(folded));
+  await foldAll(store, organizationId, GENESIS_HASH);
+  const beside = await median(() => foldAll(store, organizationId, GENESIS_HASH));
+  line('chain in the second thread', beside, beside.result, busiest(beside));
   const cache = new ReplayCache(join(folder, 'replay'));
   const first = await timed(() => OrganizationReplay.open(store, organizationId, { cache }));
   line('first pass of replay', first, folded.result);
@@ -146,6 +174,20 @@ try {
   const { findings, decisions, stamps } = verified.result;
   if (findings.length > 0) throw new Error(`what was made here does not verify: ${JSON.stringify(findings[0])}`);
   line('verified', verified, verified.result.events, `${whole(decisions)} decisions, ${whole(stamps)} stamps`);
+  const drafts = {
+    'what if: nothing differs': {
+      policies: [{ policyName: 'x', effect: 'EFFECT_DENY', condition: "activity.kind == 'CREATE_WALLET'" }],
+    },
+    'what if: all is denied': { withoutPolicies: ['renaming'] },
+  };
+  for (const [name, plain] of Object.entries(drafts)) {
+    const draft = readDraft(plain, registry.policyEnvironment);
+    const asked = await timed(() => whatIf(store, { organizationId, registry, draft, now: Date.now() }));
+    const { counts, unchanged } = asked.result;
+    const activities = counts['newly-denied'] + unchanged.decisions;
+    const minute = `100,000 activities in ${whole((asked.seconds / activities) * 100_000)} s`;
+    line(name, asked, folded.result, `${whole(activities)} decisions; ${minute}`);
+  }
   await store.close();
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -1,44 +1,51 @@
 /**
  * sign_raw_payloads, stamped, end to end over HTTP on the durable SQLite store, with 1 and 100 payloads to an activity,
- * beside the bare curve library on the same digests in the same run. `node bench/sign.mjs [seconds] [rounds]`, or `--quick` to see that it runs. The
- * server is a process of its own; on a machine that does other things too, read the ratio and not the rate.
+ * beside noble and OpenSSL alone on the same digests in the same run (OpenSSL's ECDSA has random nonces).
+ * `node bench/sign.mjs [seconds] [rounds]`, or `--quick` to see that it runs. The server is a process of its own; on a machine
+ * that has other work, read the ratio, not the rate.
  */
 import { spawn } from 'node:child_process';
-import { createHash, createPrivateKey, randomBytes, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
+import { readArguments } from '../scripts/arguments.mjs';
 import { freePort, ready } from './load/server.mjs';
 import { privateKeyObject } from './load/stamped-renames.mjs';
 
-const [first = '3', second = '3'] = process.argv.slice(2);
-const isQuick = first === '--quick';
-const seconds = isQuick ? 0.5 : Number(first);
-const rounds = isQuick ? 1 : Number(second);
+const asked = readArguments({ flags: ['quick'], values: { seconds: 3, rounds: 3 } });
+const seconds = asked.quick ? 0.5 : asked.seconds;
+const rounds = asked.quick ? 1 : asked.rounds;
 /** Requests under way at once: enough that the server never waits for the load or the disk. */
 const connections = 32;
 const sizes = [1, 100];
 /** Requests a second that no server here answers. */
 const mostRequests = 6_000;
+/** Signatures a second that no server here makes. */
+const mostSignatures = 30_000;
 
 const noble = (curve) => {
   const key = curve.utils.randomSecretKey();
   return (digest) => curve.sign(digest, key, { prehash: false, lowS: true, format: 'recovered' });
 };
-const openSsl = () => {
-  const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), randomBytes(32)]);
-  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  return (message) => sign(null, message, key);
+const nobleEd25519 = () => {
+  const key = ed25519.utils.randomSecretKey();
+  return (message) => ed25519.sign(message, key);
+};
+const openSsl = (type, hash, options) => {
+  const { privateKey } = generateKeyPairSync(type, options);
+  return (message) => sign(hash, message, privateKey);
 };
 const curves = [
-  ['CURVE_SECP256K1', 'HASH_FUNCTION_NO_OP', noble(secp256k1)],
-  ['CURVE_ED25519', 'HASH_FUNCTION_NOT_APPLICABLE', openSsl()],
-  ['CURVE_P256', 'HASH_FUNCTION_NO_OP', noble(p256)],
+  ['CURVE_SECP256K1', 'HASH_FUNCTION_NO_OP', noble(secp256k1), openSsl('ec', 'sha256', { namedCurve: 'secp256k1' })],
+  ['CURVE_ED25519', 'HASH_FUNCTION_NOT_APPLICABLE', nobleEd25519(), openSsl('ed25519', null)],
+  ['CURVE_P256', 'HASH_FUNCTION_NO_OP', noble(p256), openSsl('ec', 'sha256', { namedCurve: 'prime256v1' })],
 ];
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));
@@ -119,8 +126,8 @@ try {
   const { addresses } = JSON.parse(created).activity.result.createWalletResult;
   console.log(`sign_raw_payloads, durable, ${connections} connections, ${seconds} s a run, median of ${rounds} rounds`);
   console.log(`load of the machine: ${loadavg()[0].toFixed(1)}`);
-  console.log('curve             payloads   signatures/s      library/s    ratio');
-  for (const [index, [curve, hashFunction, signOne]] of curves.entries()) {
+  console.log('curve             payloads   signatures/s      noble/s    OpenSSL/s   of noble   of OpenSSL');
+  for (const [index, [curve, hashFunction, byNoble, byOpenSsl]] of curves.entries()) {
     const make = (payloads) =>
       stamped(root, stampOf, 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', {
         signWith: addresses[index],
@@ -130,23 +137,34 @@ try {
       });
     for (const size of sizes) {
       // More than can be sent in the time, made before any clock runs.
-      const wanted = Math.ceil((Math.min(measureLibrary(signOne), size * mostRequests) * seconds) / size) + connections;
-      const libraries = [];
-      const servers = [];
+      const wanted = Math.ceil((Math.min(mostSignatures, size * mostRequests) * seconds) / size) + connections;
+      const runs = [];
       for (let round = 0; round < rounds; round++) {
         const requests = Array.from({ length: wanted }, () =>
           make(digests(size).map((digest) => digest.toString('hex'))),
         );
-        libraries.push(measureLibrary(signOne));
-        servers.push(await measureServer(size, requests));
+        const alone = { noble: measureLibrary(byNoble), openSsl: measureLibrary(byOpenSsl) };
+        runs.push({ ...alone, server: await measureServer(size, requests) });
       }
-      const ratios = servers.map((rate, round) => rate / libraries[round]);
+      const middle = (of) => median(runs.map(of));
       console.log(
         curve.padEnd(16) +
           String(size).padStart(10) +
-          median(servers).toFixed(0).padStart(15) +
-          median(libraries).toFixed(0).padStart(15) +
-          median(ratios).toFixed(2).padStart(9),
+          middle(({ server }) => server)
+            .toFixed(0)
+            .padStart(15) +
+          middle(({ noble }) => noble)
+            .toFixed(0)
+            .padStart(13) +
+          middle(({ openSsl }) => openSsl)
+            .toFixed(0)
+            .padStart(13) +
+          middle(({ server, noble }) => server / noble)
+            .toFixed(2)
+            .padStart(11) +
+          middle(({ server, openSsl }) => server / openSsl)
+            .toFixed(2)
+            .padStart(13),
       );
     }
   }

@@ -1,7 +1,8 @@
 /**
  * How the parts that grow with history behave: writing, folding one long stream, catching up the read models and starting
  * again, on SQLite and on EventStoreDB's double, for 10 000 and 100 000 events (`--million`: 1 000 000 too) and for 10 000
- * organizations. `npm run bench:store [-- --million]`, `--quick` to see that it runs. Each row is a process of its own; run it on an idle machine.
+ * organizations. `npm run bench:store [-- --million]`, `--quick` to see that it runs. Each row is a process of its own; run it
+ * on an idle machine.
  */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -19,10 +20,11 @@ import {
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { readArguments } from '../scripts/arguments.mjs';
 
 const here = fileURLToPath(import.meta.url);
 const root = fileURLToPath(new URL('..', import.meta.url));
-const [mode, ...parameters] = process.argv[2]?.startsWith('--') ? process.argv.slice(2) : ['--all'];
+const [mode, ...parameters] = process.argv.slice(2);
 const manyOrganizations = 10_000;
 /** Events of an organization's founding, and of one activity. */
 const foundingEvents = 4;
@@ -30,10 +32,9 @@ const activityEvents = 3;
 /** Events of one append while the store is filled. */
 const fillBatch = 300;
 
-async function everything() {
-  const isQuick = mode === '--quick';
-  const sizes = isQuick ? [1_000] : mode === '--million' ? [10_000, 100_000, 1_000_000] : [10_000, 100_000];
-  const organizations = isQuick ? 50 : manyOrganizations;
+async function everything({ quick, million }) {
+  const sizes = quick ? [1_000] : million ? [10_000, 100_000, 1_000_000] : [10_000, 100_000];
+  const organizations = quick ? 50 : manyOrganizations;
   console.log(`Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0].toFixed(1)} before it began`);
   for (const store of ['sqlite', 'double']) {
     for (const size of sizes) await child(store, size, 1);
@@ -85,6 +86,9 @@ async function row(kind, events, organizations) {
     const caughtUp = await withStore(open, (store) => follow(store, folder));
     const rows = statSync(join(folder, 'read-models.db')).size;
     line('caught up', caughtUp, `${whole(rows / count)} bytes/event on disk`);
+    for (const [name, took] of Object.entries(await listed(ids[0], folder))) {
+      console.log(`  a page of 100 activities, ${name.padEnd(30)} ${took.toFixed(2)} ms`.padEnd(60));
+    }
     const again = await withStore(open, (store) => foldAll(store, ids, folder));
     const snapshotBytes = fileSizes(join(folder, 'snapshots'));
     line(snapshotBytes > 0 ? 'from snapshot' : 'folded again', again, `${whole(snapshotBytes)} bytes of snapshots`);
@@ -142,6 +146,36 @@ async function follow(store, folder) {
   await runner.passed(head, 3_600_000);
   await runner.close();
   await projecting.close();
+}
+
+/** Milliseconds that a page of `list_activities` takes by its rows, the median of many, by what is asked for. */
+async function listed(organizationId, folder) {
+  const { listActivities } = await import('../dist/read-models/activities.js');
+  const { ReadModelDatabase } = await import('../dist/read-models/database.js');
+  const rows = new ReadModelDatabase(join(folder, 'read-models.db'));
+  const paginationOptions = { limit: '100' };
+  const asked = {
+    'of any kind': {},
+    'of a status that none has': { filterByStatus: ['ACTIVITY_STATUS_REJECTED'] },
+    'of a type that none has': { filterByType: ['ACTIVITY_TYPE_CREATE_WALLET'] },
+  };
+  const context = {
+    rows,
+    envelopes: () => (record) => record,
+    page: async ({ inTurn }) => ({ texts: Array.from(inTurn, (element) => JSON.stringify(element)), hasMore: false }),
+  };
+  const took = {};
+  for (const [name, filter] of Object.entries(asked)) {
+    const times = [];
+    for (let count = 0; count < 50; count++) {
+      const begun = performance.now();
+      await listActivities.answer({ organizationId, ...filter, paginationOptions }, context);
+      times.push(performance.now() - begun);
+    }
+    took[name] = times.sort((one, other) => one - other)[25];
+  }
+  rows.close();
+  return took;
 }
 
 function fileSizes(folder) {
@@ -293,4 +327,4 @@ async function serveDouble() {
 
 if (mode === '--serve-double') await serveDouble();
 else if (mode === '--row') await row(...parameters);
-else await everything();
+else await everything(readArguments({ flags: ['quick', 'million'] }));

@@ -1,7 +1,8 @@
 /**
  * Stamped update_user_name, end to end over HTTP on the durable SQLite store, at 1, 16 and 64 connections, beside the
  * limit of the same process: an empty Fastify route that only verifies a P-256 signature over the body. Run it on an idle
- * machine; the load comes from this process, so server and load share the cores. `node bench/submit.mjs [seconds]`, or `--quick` to see that it runs.
+ * machine; the load comes from this process, so server and load share the cores. `node bench/submit.mjs [seconds] [rounds]`,
+ * or `--quick` to see that it runs.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,12 +10,12 @@ import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
+import { readArguments } from '../scripts/arguments.mjs';
 import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
-const [first = '4', second = '3'] = process.argv.slice(2);
-const isQuick = first === '--quick';
-const seconds = isQuick ? 0.5 : Number(first);
-const rounds = isQuick ? 1 : Number(second);
+const asked = readArguments({ flags: ['quick'], values: { seconds: 4, rounds: 3 } });
+const seconds = asked.quick ? 0.5 : asked.seconds;
+const rounds = asked.quick ? 1 : asked.rounds;
 const connections = [1, 16, 64];
 
 const server = spawn(

@@ -1,3 +1,4 @@
+import '../scripts/no-arguments.mjs';
 /** A payment that two people must approve: `npm run build && node examples/two-approvals.mjs`. */
 import { ethTransaction, startCoordinator } from 'countersign/testing';
 

@@ -2,6 +2,7 @@
  * Makes the pages that a server shows at /docs out of the Markdown in docs/, with a search that works offline: `dist/site`.
  * A broken link between pages fails it.
  */
+import './no-arguments.mjs';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';

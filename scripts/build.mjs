@@ -1,4 +1,5 @@
 /** Builds `dist` where it is older than what it is made of: `npm start` and its like need not wait for a compiler. */
+import './no-arguments.mjs';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

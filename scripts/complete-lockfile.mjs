@@ -3,6 +3,7 @@
  * serve every build of a binary package; npm then writes a lock file without those it could not see, and `npm ci` refuses
  * it for not naming them. Run after every change of the lock file: `node scripts/complete-lockfile.mjs`.
  */
+import './no-arguments.mjs';
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const file = new URL('../package-lock.json', import.meta.url);

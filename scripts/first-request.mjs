@@ -1,3 +1,4 @@
+import './no-arguments.mjs';
 /** A first request with the published client, stamped with the root API key; then what was recorded of it. */
 import { readFileSync } from 'node:fs';
 import { ApiKeyStamper } from '@turnkey/api-key-stamper';

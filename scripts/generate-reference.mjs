@@ -21,6 +21,7 @@ import { Metrics } from '../dist/http/metrics.js';
 import { ADDRESS_FORMATS } from '../dist/keyring/addresses.js';
 import { queries } from '../dist/read-models/index.js';
 import { fieldsOfShape } from '../dist/wire/json-schema.js';
+import { readArguments } from './arguments.mjs';
 import { eventSchema } from './event-schema.mjs';
 import { repairs } from './repairs.mjs';
 import { architecturePage } from './rooms-table.mjs';
@@ -180,6 +181,7 @@ function addressFormatsPage() {
       ]),
     ),
     '`test/keyring/addresses.spec.ts` compares each with the SDK of its chain.',
+    "Keys on `CURVE_SECP256K1` sign with libsecp256k1, native or as WebAssembly, else with noble ([ADR 77](../adr/0077-libsecp256k1-where-there-is-a-build.md)); `CURVE_P256` with noble and OpenSSL's multiplication ([ADR 81](../adr/0081-p256-keeps-rfc-6979.md)), `CURVE_ED25519` with OpenSSL.",
   );
 }
 
@@ -835,6 +837,7 @@ function fail(reason) {
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  readArguments();
   const folder = join(root, 'docs', 'reference');
   for (const [name, text] of Object.entries(referencePages())) writeFileSync(join(folder, name), text);
   writeFileSync(join(root, 'docs', 'architecture.md'), architecturePage());

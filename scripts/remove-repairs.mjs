@@ -2,7 +2,7 @@
  * Takes every repair of scripts/repairs.mjs out, one at a time, and expects the test that stands beside it to be red. It
  * works on a copy of the sources in a temporary folder, so that nothing here changes, whatever becomes of it.
  *
- *   node scripts/remove-repairs.mjs [part of a repair, of its file or its test]
+ *   node scripts/remove-repairs.mjs [part of a repair, of its file or its test; a regular expression]
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -10,10 +10,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
+import { readArguments } from './arguments.mjs';
 import { repairs } from './repairs.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const wanted = new RegExp(process.argv[2] ?? '');
+const wanted = new RegExp(readArguments({ values: { part: '' } }).part);
 const longestMs = 240_000;
 
 const chosen = repairs.filter(({ rule, repair, file, test }) => [rule, repair, file, test].join('\n').match(wanted));

@@ -10,7 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
+import { readArguments } from './arguments.mjs';
 
+const asked = readArguments({ values: { chromium: undefined, picture: undefined } });
 const folder = await mkdtemp(join(tmpdir(), 'countersign-picture-'));
 const env = { ...process.env, DATA_DIR: folder, PORT: '0', LOG_LEVEL: 'silent' };
 const children = [];
@@ -29,7 +31,7 @@ async function start(args, pattern) {
   }
 }
 
-const executablePath = process.argv[2] ?? process.env.CHROMIUM ?? '/usr/bin/chromium';
+const executablePath = asked.chromium ?? process.env.CHROMIUM ?? '/usr/bin/chromium';
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 try {
   await start(['dist/main.js'], /npm run tour/);
@@ -63,7 +65,7 @@ try {
   const shown = [before, after].map((png) => `<img src="data:image/png;base64,${png.toString('base64')}">`).join('');
   await page.goto('about:blank');
   await page.setContent(`<body style="margin:0;display:flex">${shown}`);
-  const file = process.argv[3] ?? new URL('../docs/images/login-page.png', import.meta.url).pathname;
+  const file = asked.picture ?? new URL('../docs/images/login-page.png', import.meta.url).pathname;
   await page.screenshot({ path: file });
   console.log(file);
 } finally {

@@ -1,6 +1,7 @@
 /** What `import 'countersign'` gives: a client that stamps. It starts nothing; `npx countersign start` does. */
 export {
   ActivityClient,
+  type ListedEvent,
   type ParametersOf,
   type QueryName,
   type RequestOf,

@@ -71,6 +71,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'client-knows-the-wire': { 'src/client/planted.ts': '../engine/nothing.js' },
   'fairness-knows-errors': { 'src/fairness/planted.ts': '../domain/nothing.js' },
   'threads-know-errors': { 'src/threads/planted.ts': '../domain/nothing.js' },
+  'lab-knows-decisions': { 'src/lab/planted.ts': '../engine/drive.js' },
   'replay-knows-decisions': { 'src/replay/planted.ts': '../engine/drive.js' },
   'cli-knows-the-client': {
     'src/cli/planted.ts': '../engine/nothing.js',
@@ -91,6 +92,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'only-modules-import-modules': { 'src/http/wired.ts': '../engine/engine.module.js' },
   'the-proxy-alone-is-no-coordinator': { 'src/app/start-auth-proxy.ts': '../ledger/event-store.js' },
   'one-driver-for-sqlite': { 'src/read-models/driving.ts': 'libsql' },
+  'libraries-for-secp256k1': { 'src/stamps/signing.ts': 'secp256k1' },
   'one-client-for-event-store-db': { 'src/ledger/stores/another.ts': '@eventstore/db-client' },
   'no-test-code-in-the-product': {
     'src/http/testing.ts': '../testing/nothing.js',

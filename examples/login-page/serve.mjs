@@ -10,11 +10,12 @@ import { join } from 'node:path';
 import { setInterval } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { readArguments } from '../../scripts/arguments.mjs';
 
 if (existsSync('.env')) process.loadEnvFile('.env');
 const dataDir = process.env.DATA_DIR || './data';
 const here = fileURLToPath(new URL('.', import.meta.url));
-const [port = '3000'] = process.argv.slice(2);
+const { port } = readArguments({ values: { port: '3000' } });
 if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) end(`\`${port}\` is no port: it must be from 0 to 65535`);
 
 /** What the page may know of `root.json`. The private key in it stays where it is. */

@@ -12,23 +12,23 @@ import type { KeyringPort } from '../ports/keyring.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { RecordedActivity } from './recorded-activity.js';
 
-/** What `decide` may look at besides the intent. Everything here is recorded or folded, so that replay decides alike. */
+/** What `decide` may read besides the intent. All of it is recorded or folded, so that a replay decides the same. */
 export interface DecideContext {
   readonly organization: OrganizationView;
   readonly activityId: string;
   /** The user who submitted the activity. */
   readonly submitterId: string;
-  /** The credential that the submission was stamped with. */
+  /** The credential that stamped the submission. */
   readonly credentialId: string;
-  /** What was proved by the stamp of the submission, if it was an attested one. */
+  /** What the submission's stamp proved, if it was an attested stamp. */
   readonly attestation?: Attestation;
   /** Recorded time of the decision, milliseconds since the epoch. */
   readonly now: number;
-  /** A new id, derived from the activity's: deciding again gives the same ids in the same order. */
+  /** A new id, derived from the activity's id: deciding again yields the same ids in the same order. */
   readonly newId: () => string;
-  /** What policies of this build may talk about. */
+  /** What policies of this build can refer to. */
   readonly policyEnvironment: PolicyEnvironment;
-  /** Number of the rules that decide; today's unless history is decided again. */
+  /** Number of the rules that apply; the current ones unless history is decided again. */
   readonly rules?: number;
   /** The limits that hold for the organization. */
   readonly limits: Limits;
@@ -36,11 +36,11 @@ export interface DecideContext {
   readonly subOrganizationLimits: Limits;
 }
 
-/** What `prepare` may look at besides the intent. */
+/** What `prepare` may read besides the intent. */
 export interface PrepareContext {
-  /** As it is now; it may have changed by the time of `decide`. */
+  /** In its current state; it may have changed when `decide` runs. */
   readonly organization: OrganizationView;
-  /** Its parent, as it is now; undefined where there is none. */
+  /** Its parent, in its current state; undefined if it has none. */
   readonly parent?: OrganizationView | undefined;
   /** The user who submitted the activity; one of the parent's where `submittedBy` lets them in. */
   readonly submitterId: string;
@@ -50,17 +50,17 @@ export interface PrepareContext {
   readonly limits: Limits;
   /** Those that hold for sub-organizations of it. */
   readonly subOrganizationLimits: Limits;
-  /** A new id, of this attempt alone: preparing again, at the same moment too, gives others. */
+  /** A new id, for this attempt only: another preparation, even at the same moment, gets others. */
   readonly newId: () => string;
 }
 
 /** The limits that hold for an organization, and for its sub-organizations. */
 export type LimitsToCheck = Pick<DecideContext, 'limits' | 'subOrganizationLimits'>;
 
-/** Something to be read in a thread of its own, and where to leave what was read or why it cannot be. */
+/** Something to read in a worker thread, and where to put the result or the reason why it cannot be read. */
 export interface ToReadAhead {
   readonly job: ToRead;
-  /** @param family a parent with its sub-organizations, whose share of the memory it takes */
+  /** @param family a parent with its sub-organizations, which pay for the memory */
   keep(outcome: ReadingOutcome, family: string): void;
 }
 
@@ -68,53 +68,53 @@ type ActivityOutcome<Result> =
   | {
       readonly events: readonly OrganizationEvent[];
       readonly result: Result;
-      /** Who has proved to be which user without a credential; its key is that user's own doing. */
+      /** Who proved, without a credential, which user they are; the key is then that user’s own doing. */
       readonly login?: Login;
-      /** That nobody could reach the root quorum any more is meant. */
+      /** The caller accepts that nobody can reach the root quorum any more. */
       readonly leavesUnreachable?: boolean;
     }
-  /** It fails, and that is a fact which must not be lost, such as a wrong code that counts; the caller gets the failure. */
+  /** It fails, and the failure must be recorded, such as a wrong code that counts; the caller gets the failure. */
   | { readonly events: readonly OrganizationEvent[]; readonly failure: CoordinatorError };
 
-/** An older wire version of a verb: its own intent and keys, lifted to the newest intent before anything is decided. */
+/** An older wire version of a verb: its own intent and keys, converted to the newest intent before anything is decided. */
 interface OlderVersion<Intent extends object> {
   readonly type: string;
   readonly intent: new () => object;
   /** Both default to the names that the type implies (specification, section 9). */
   readonly intentKey?: string;
   readonly resultKey?: string;
-  /** @throws {CoordinatorError} when this version cannot be expressed in the newest */
+  /** @throws {CoordinatorError} if this version cannot be expressed in the newest one */
   lift(intent: object): Intent;
 }
 
 interface Described<Type extends string> {
-  /** The newest type; its name gives the path and the intent and result keys unless said otherwise. */
+  /** The newest type; path, intent key and result key follow from its name unless given. */
   readonly type: Type;
   readonly intentKey?: string;
-  /** Several, in this order, where a published client sends the newest type and reads the result of another. */
+  /** Several, in this order, if a published client sends the newest type and reads the result of another one. */
   readonly resultKey?: string | readonly string[];
   /** One sentence for the reference. */
   readonly summary: string;
 }
 
-/** A verb that asks something of the world before it is decided, and how history gives back what the world gave. */
+/** A verb that needs something from outside before it is decided, and how to get that back from history. */
 interface Preparing<Intent extends object, Result extends object, Recalled, Prepared> {
   /**
-   * The only step that may touch the world. Runs once the activity is allowed; kept over retries of the append. The
-   * organization may have changed by the time of `decide`, which checks again.
+   * The only step with side effects. Runs once the activity is allowed; retries of the append keep its result. The
+   * organization may have changed when `decide` runs, which checks again.
    */
   prepare(intent: Intent, ports: PreparePorts, context: PrepareContext): Promise<Prepared & NoInfer<Recalled>>;
   /**
-   * What `prepare` gave, from what the decision has left in history: all that `decide` may ask for, so that every decision
-   * can be made again. Not asked where `prepare` has refused. Pure.
-   * @throws {Error} when no such decision leaves such events
+   * The result of `prepare`, reconstructed from the recorded events: all of it that `decide` reads, so that every decision
+   * can be made again. Not called if `prepare` refused. Pure.
+   * @throws {Error} if no such decision records such events
    */
   recall(intent: Intent, recorded: RecordedActivity<Result>, organization: OrganizationView): Recalled;
 }
 
 /**
- * A verb that asks the keyring to sign, and nothing else. A signature leaves nothing outside, and is nobody's until the append has
- * proved that it was allowed. Of what prepares it is first made sure that it is allowed at the newest revision.
+ * A verb that only asks the keyring to sign. A signature has no side effects, and nobody gets it until the append has proved that
+ * it was allowed. For verbs that prepare, authorization at the newest revision is checked first.
  */
 interface Signing<Intent extends object, Result extends object, Recalled, Prepared> extends Pick<
   Preparing<Intent, Result, Recalled, Prepared>,
@@ -141,15 +141,15 @@ type Asking<Intent extends object, Result extends object, Recalled, Prepared> =
   | NotPreparing;
 
 /**
- * Who may submit a verb: a user of the organization, if a policy or the root quorum allows it; or whom the rule of that name lets in
- * (`decide/submitters.ts`).
+ * Who may submit a verb: a user of the organization, if a policy or the root quorum allows it; or others, by the rule with that
+ * name (`decide/submitters.ts`).
  */
 export type SubmittedBy = 'user' | 'user-or-parent' | 'user-who-logs-in' | 'parent' | 'invitee';
 
 /** An API key, a passkey, or a key that a token vouches for (client protocol 1.3). */
 export type StampKind = 'api-key' | 'webauthn' | 'attested';
 
-/** One verb of the Activity API, in one value. Listing it in `index.ts` registers it. */
+/** One verb of the Activity API as one value. Listing it in `index.ts` registers it. */
 export type ActivityDefinition<
   Type extends string,
   Intent extends object,
@@ -169,7 +169,7 @@ interface Verb<
   readonly intent: new () => Intent;
   readonly result: new () => Result;
   readonly olderVersions?: readonly OlderVersion<Intent>[];
-  /** Who may do it: policies that speak of this pair, or only the root quorum (client protocol 9.4). */
+  /** Resource and action, for policies; or that only the root quorum may do it (client protocol 9.4). */
   readonly policy: { readonly resource: string; readonly action: string } | 'root-quorum-only';
   /** What policies may read as `activity.params.<name>`: its type, and how to get it from the intent. */
   readonly params?: Readonly<
@@ -177,7 +177,7 @@ interface Verb<
       string,
       {
         readonly type: PolicyType;
-        /** All that it can be, where that is a closed list. */
+        /** All possible values, if it is a closed list. */
         readonly literals?: readonly string[];
         from(intent: Intent): PolicyValue | undefined;
       }
@@ -185,56 +185,55 @@ interface Verb<
   >;
   /**
    * What policies may read as `wallet`, `private_key`, `eth` and their like (client protocol 9.3), by namespace.
-   * @throws {CoordinatorError} when the intent names what is not there, or holds a transaction that cannot be read
+   * @throws {CoordinatorError} if the intent names something that does not exist, or contains an unreadable transaction
    */
   resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
   /**
-   * Stands in for `resources` where a request has several payloads: what policies may read of each, and each is decided
-   * alone.
+   * Replaces `resources` if a request has several payloads: what policies may read of each. Each is decided on its own.
    * @throws {CoordinatorError} as `resources` does
    */
   payloads?(intent: Intent, organization: OrganizationView): readonly RequestPart[];
   /**
-   * What takes longer to read in this intent than is left of `steps`, and was not read yet: it is read elsewhere before the
-   * decision asks for `resources`, `payloads` or `check`, which read by themselves whatever is left.
-   * @throws {CoordinatorError} as they do
+   * What the remaining `steps` do not suffice to read in this intent, and was not read yet. It is read in a worker before the
+   * decision calls `resources`, `payloads` or `check`, which read the rest themselves.
+   * @throws {CoordinatorError} like these
    */
   ahead?(intent: Intent, organization: OrganizationView, steps: Steps): ToReadAhead | undefined;
-  /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
+  /** The user whose own credentials this manages; users may manage their own unless a policy refers to it. */
   ownCredentialsOf?(intent: Intent): string;
   /**
-   * What it records of the user that the intent names, as far as that may change what the user logs in with: it is asked before
-   * anything is prepared. What it then records is asked alike, so this may be left out where the intent does not say (see
+   * What it would record about the user named in the intent, as far as it changes how that user logs in: checked before anything is
+   * prepared. What it then records is checked in the same way, so leave this out if the intent does not tell (see
    * `quorum-members.ts`).
    */
   touches?(intent: Intent): UserTouched;
-  /** A user of the organization, unless said. */
+  /** By default, a user of the organization. */
   readonly submittedBy?: SubmittedBy;
-  /** The kinds of stamps it takes: API keys and passkeys, unless said (specification 4.3.3, 4.3.17; client protocol 1.3). */
+  /** The stamps it accepts: by default, API keys and passkeys (specification 4.3.3, 4.3.17; client protocol 1.3). */
   readonly stamps?: readonly StampKind[];
   /**
-   * What can be refused before there is anything: asked when it is submitted, so that nobody votes on what cannot be
-   * done, before `prepare`, so that nothing is made in vain, and again before `decide`. Pure.
+   * Refuses what can be refused early. Called on submission, so that nobody votes on something impossible; before `prepare`, so
+   * that nothing is made in vain; and again before `decide`. Pure.
    * @throws {CoordinatorError} to refuse
    */
   check?(intent: Intent, organization: OrganizationView, limits: LimitsToCheck): void;
   /**
-   * What happens, and what is answered. Pure.
+   * The events and the result. Pure.
    * @throws {CoordinatorError} to refuse; see `refuse…` of the noun files for the common ones
    */
   decide(intent: Intent, context: DecideContext, prepared: Recalled): ActivityOutcome<Result>;
-  /** Addresses that it has derived and that none of its events has, for app proofs. */
+  /** For app proofs: derived addresses that are in none of its events. */
   derivedBeside?(intent: Intent, organizationId: string, prepared: Prepared): readonly DerivedAddress[];
   /**
-   * What must not happen before the events are recorded, such as to send a code: runs once they are, unless it failed, and
-   * before the answer; takes no time. It is lost with a process that dies in between.
-   * @throws {CoordinatorError} to tell the caller that it could not be done, though what was decided stands
+   * What must not happen before the events are recorded, such as sending a code. Runs after the append, unless the activity failed,
+   * and before the response; must be quick. If the process dies in between, it is lost.
+   * @throws {CoordinatorError} to tell the caller that it could not be done; the decision stands
    */
   afterwards?(prepared: Prepared, ports: PreparePorts): void;
   /**
-   * What only the answer to the append tells the submitter, and nothing that is recorded: the result with its secret. Without
-   * `appended` the same bytes have come again, from whoever has read them: undefined unless it takes a key to use the secret.
-   * As nobody else is told, a request for it never waits for votes.
+   * The result with its secret, which only the first response tells the submitter and which is never recorded. Without `appended`,
+   * the same bytes have come again, perhaps from somebody who read them: undefined unless the secret takes a key to use.
+   * Because nobody else gets it, such a request never waits for votes.
    */
   reveal?(
     result: Result,
@@ -243,19 +242,19 @@ interface Verb<
   ): Promise<Result | undefined>;
 }
 
-/** A verb that is a word on another activity; it has no life of its own. */
+/** A verb that votes on another activity, and is no activity itself. */
 export interface VoteDefinition<Type extends string> extends Described<Type> {
   readonly kind: 'vote';
   readonly intent: new () => { fingerprint: string };
   readonly selection: VoteSelection;
 }
 
-/** Any definition, as the driver sees it once its own types no longer matter. */
+/** Any definition, with its own types erased, as the driver sees it. */
 export type AnyActivity = ActivityDefinition<string, object, object, unknown, unknown>;
 export type AnyVote = VoteDefinition<string>;
 export type AnyDefinition = AnyActivity | AnyVote;
 
-/** Declares a verb; infers what `prepare` gives, and what `recall` gives of it to `decide`. */
+/** Declares a verb; infers what `prepare` returns, and what of it `recall` gives to `decide`. */
 export function defineActivity<
   const Type extends string,
   Intent extends object,

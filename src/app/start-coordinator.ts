@@ -105,10 +105,13 @@ export async function startCoordinator(given: Config): Promise<void> {
     delivery,
     logger,
     projecting,
-    ...(config.eventStore === 'memory:' ? {} : { snapshotFolder: join(config.dataDir, 'snapshots') }),
+    ...(config.eventStore === 'memory:'
+      ? {}
+      : { snapshotFolder: join(config.dataDir, 'snapshots'), stateFolder: join(config.dataDir, 'states') }),
   });
   const { makeCurvesReady } = await import('../keyring/make-curves-ready.js');
-  makeCurvesReady();
+  const { library, passedOver } = makeCurvesReady();
+  logger.info({ library: library.name, ...(passedOver.length > 0 ? { passedOver } : {}) }, 'signs on secp256k1');
   await listen(coordinator, config, logger);
 
   const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');

@@ -1,3 +1,4 @@
+import { routingHeader } from '../client/organization-header.js';
 import { submitPath } from '../client/stamping-client.js';
 import { CoordinatorError, grpcNumbers, type ErrorCategory, type ErrorCode } from '../domain/errors.js';
 import { callerHeader, tellCaller } from '../rate-limits/caller.js';
@@ -104,7 +105,7 @@ export class Api {
     organizationId = own,
   ): Promise<{ result: Result; appProofs: readonly object[] | undefined }> {
     const body = JSON.stringify({ type, timestampMs: this.nextTimestamp(), organizationId, parameters });
-    const { activity } = await this.stamped<{ activity: Activity }>(configId, submitPath(type), body);
+    const { activity } = await this.stamped<{ activity: Activity }>(configId, organizationId, submitPath(type), body);
     const result = Object.values(activity.result ?? {})[0];
     if (activity.status !== 'ACTIVITY_STATUS_COMPLETED' || result === undefined) {
       throw new CoordinatorError(
@@ -117,7 +118,8 @@ export class Api {
 
   /** Queries the configuration's organization. @throws {CoordinatorError} the API's refusal */
   query<Answer>({ configId, organizationId }: Configuration, path: string, request: object): Promise<Answer> {
-    return this.stamped(configId, `/public/v1/query/${path}`, JSON.stringify({ organizationId, ...request }));
+    const body = JSON.stringify({ organizationId, ...request });
+    return this.stamped(configId, organizationId, `/public/v1/query/${path}`, body);
   }
 
   /**
@@ -158,9 +160,9 @@ export class Api {
     }
   }
 
-  private async stamped<Answer>(configId: string, path: string, body: string): Promise<Answer> {
+  private async stamped<Answer>(configId: string, organizationId: string, path: string, body: string): Promise<Answer> {
     const { stamp } = await this.internal<{ stamp: string }>('stamp', { configId, body });
-    return this.fetch(path, body, { 'x-stamp': stamp });
+    return this.fetch(path, body, { 'x-stamp': stamp, ...routingHeader(organizationId) });
   }
 
   private async internal<Answer>(path: string, question: object): Promise<Answer> {

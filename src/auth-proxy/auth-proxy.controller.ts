@@ -4,9 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { turnOfLarge } from '../stamps/stamp.guard.js';
-import { callerPath, strangersPath, type QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
-import { Api, type Configuration } from './api.js';
+import { Api } from './api.js';
+import { CallerPaths } from './caller-paths.js';
 import { endpoints } from './endpoints.js';
 import { Limits } from './limits.js';
 import { allowedOrigin } from './origins.js';
@@ -24,17 +24,13 @@ const preflightHeaders = {
   'access-control-max-age': '600',
 } as const;
 
-/** Configurations whose organization is remembered. */
-const mostRemembered = 10_000;
-
 /** The API lets all origins in; here each configuration says which. */
 const ownCors = { cors: false };
 
 /** POST /v1/<endpoint>: what people without a key ask for, forwarded with the key of a configuration. */
 @Controller('v1')
 export class AuthProxyController {
-  /** By configuration, whose there is. */
-  private readonly organizations = new Map<string, string>();
+  private readonly paths = new CallerPaths();
 
   constructor(
     private readonly api: Api,
@@ -84,10 +80,10 @@ export class AuthProxyController {
     this.limits.countAddress(request.ip);
     const configId = configIdOf(request);
     // Each call is many requests to the API: one begins in a turn, and nobody has more turns than others.
-    await thisThread.next(this.pathOf(configId, request.caller.network), { alone: true });
+    await thisThread.next(this.paths.of(configId, request.caller.network), { alone: true });
     const api = this.api.for(request.ip);
     const configuration = await api.configuration(configId);
-    this.remember(configuration);
+    this.paths.remember(configuration);
     // What a refused origin is told is not for its page to read.
     void reply.removeHeader('access-control-allow-origin');
     const origin = allowedOrigin(configuration.settings.allowedOrigins, request.headers.origin);
@@ -103,19 +99,6 @@ export class AuthProxyController {
       address: request.ip,
       now: this.clock.now(),
     });
-  }
-
-  /** Callers of one organization take turns together; as long as it is not known whether there is such a one, addresses do. */
-  private pathOf(configId: string, network: string): QueuePath {
-    const organizationId = this.organizations.get(configId);
-    return organizationId === undefined ? callerPath(network) : strangersPath(organizationId, network);
-  }
-
-  /** The latest last: the one that was not called for longest is forgotten, and then its callers take turns by themselves. */
-  private remember({ configId, organizationId }: Configuration): void {
-    this.organizations.delete(configId);
-    this.organizations.set(configId, organizationId);
-    if (this.organizations.size > mostRemembered) this.organizations.delete(this.organizations.keys().next().value!);
   }
 
   private async isAllowed(origin: string, headers: FastifyRequest['headers']): Promise<boolean> {

@@ -1,8 +1,9 @@
-import type { ActivityClient } from '../client/activity-client.js';
+import type { ActivityClient, ResponseOf } from '../client/activity-client.js';
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
+import { policyLine } from './explain.js';
 import { lines, printable } from './layout.js';
 import type { Terminal } from './terminal.js';
 import { isUuid } from '../domain/uuid.js';
@@ -59,8 +60,11 @@ function members(terminal: Terminal, value: object): string {
   return entries.length > 0 ? lines(terminal, Object.fromEntries(entries) as Record<string, string>) : '';
 }
 
-/** An activity for someone who decides on it: who asks for what, and who has voted. */
-export function described(terminal: Terminal, activity: ActivityEnvelope): string {
+/** A decision on an activity, as `get_policy_evaluations` explains it. */
+export type DecisionShown = ResponseOf<'get_policy_evaluations'>['policyEvaluations'][number];
+
+/** An activity for someone who decides on it: who asks for what, who has voted, and why that was allowed or waits. */
+export function described(terminal: Terminal, activity: ActivityEnvelope, decisions: readonly DecisionShown[]): string {
   const { id, type, status, fingerprint, createdAt, votes, failure, waitsFor } = activity;
   const [submission, ...others] = votes;
   const intent = Object.values(activity.intent)[0] as object;
@@ -76,7 +80,27 @@ export function described(terminal: Terminal, activity: ActivityEnvelope): strin
     }),
     `\n${terminal.styled('bold', 'Parameters')}\n${indented(members(terminal, intent))}`,
     ...decodedParts(terminal, activity),
+    ...(decisions.length > 0 ? [`\n${terminal.styled('bold', 'Decisions')}\n`] : []),
+    ...decisions.map((decision) => indented(decisionLines(activity, decision))),
   ].join('');
+}
+
+/** A decision with the policies that said something; of those that did not apply, their number. */
+function decisionLines({ votes }: ActivityEnvelope, decision: DecisionShown): string {
+  const { voteId, outcome, decidedBy, policyEvaluations } = decision;
+  const vote = votes.find(({ id }) => id === voteId);
+  const by = decidedBy === 'none' ? '' : ` by ${decidedBy.replaceAll('-', ' ')}`;
+  const silent = policyEvaluations.filter((one) => one.outcome === 'OUTCOME_DENY_IMPLICIT');
+  const said = policyEvaluations.filter((one) => !silent.includes(one)).map(policyLine);
+  return [
+    `${vote ? `${voteWords(vote)}: ` : ''}${outcome.replaceAll('-', ' ')}${by}`,
+    ...said.map((line) => `  ${line}`),
+    ...(silent.length > 0
+      ? [`  ${silent.length === 1 ? '1 policy that does' : `${silent.length} policies that do`} not apply`]
+      : []),
+  ]
+    .map((line) => `${printable(line)}\n`)
+    .join('');
 }
 
 /** What it would sign, as the coordinator describes it for a waiting activity. */
@@ -119,4 +143,9 @@ export async function fingerprintOf(client: ActivityClient, named: string): Prom
 
 export async function activityOf(client: ActivityClient, activityId: string): Promise<ActivityEnvelope> {
   return (await client.query<{ readonly activity: ActivityEnvelope }>('get_activity', { activityId })).activity;
+}
+
+export async function decisionsOn(client: ActivityClient, activityId: string): Promise<readonly DecisionShown[]> {
+  const { policyEvaluations } = await client.query('get_policy_evaluations', { activityId });
+  return policyEvaluations;
 }

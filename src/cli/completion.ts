@@ -6,6 +6,8 @@ interface Place {
   /** The commands that lead here, each with a space before it. */
   readonly typed: string;
   readonly words: readonly Word[];
+  /** Values of its only argument: not offered again once one is given. */
+  readonly values: readonly Word[];
 }
 
 interface Word {
@@ -48,8 +50,8 @@ function* placesOf(command: Command, typed = ''): Generator<Place> {
   const options = taken
     .flatMap((one) => one.options)
     .map(({ long, description }) => ({ word: long!, about: description }));
-  const names = (argumentWords[typed]?.() ?? []).map((word) => ({ word, about: '' }));
-  yield { typed, words: [...commands, ...names, ...options, { word: '--help', about: 'how to use it' }] };
+  const values = (argumentWords[typed]?.() ?? []).map((word) => ({ word, about: '' }));
+  yield { typed, words: [...commands, ...options, { word: '--help', about: 'how to use it' }], values };
   for (const one of command.commands) yield* placesOf(one, `${typed} ${one.name()}`);
 }
 
@@ -60,10 +62,18 @@ function* optionsOf(command: Command): Generator<Option> {
 
 const folderOfProfiles = '"${XDG_CONFIG_HOME:-$HOME/.config}"/countersign/profiles';
 
+const listed = (words: readonly Word[]): string => words.map(({ word }) => word).join(' ');
+
+const withValues = (places: readonly Place[], line: (place: Place) => string): string =>
+  places
+    .filter(({ values }) => values.length > 0)
+    .map(line)
+    .join('\n');
+
 function bash({ places, files, folders }: Parts): string {
   return `# Completes countersign in bash: source <(countersign completion bash)
 _countersign() {
-  local current=\${COMP_WORDS[COMP_CWORD]} typed= words= profile
+  local current=\${COMP_WORDS[COMP_CWORD]} typed= given= words= profile
   local -i at
   for ((at = 1; at < COMP_CWORD; at++)); do
     case "$typed \${COMP_WORDS[at]}" in
@@ -71,6 +81,8 @@ _countersign() {
         .slice(1)
         .map(({ typed }) => `"${typed}"`)
         .join(' | ')}) typed="$typed \${COMP_WORDS[at]}" ;;
+      *" -"*) ;;
+      *) [[ \${COMP_WORDS[at - 1]} == --* ]] || given=1 ;;
     esac
   done
   case \${COMP_WORDS[COMP_CWORD - 1]} in
@@ -86,8 +98,13 @@ _countersign() {
       ;;
   esac
   case $typed in
-${places.map(({ typed, words }) => `    "${typed}") words="${words.map(({ word }) => word).join(' ')}" ;;`).join('\n')}
+${places.map(({ typed, words }) => `    "${typed}") words="${listed(words)}" ;;`).join('\n')}
   esac
+  if [[ -z $given ]]; then
+    case $typed in
+${withValues(places, ({ typed, values }) => `      "${typed}") words="$words ${listed(values)}" ;;`)}
+    esac
+  fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -F _countersign countersign
@@ -98,7 +115,7 @@ function zsh({ places, files, folders }: Parts): string {
   return `#compdef countersign
 # Completes countersign in zsh: source <(countersign completion zsh)
 _countersign() {
-  local typed=
+  local typed= given=
   local -i at
   for ((at = 2; at < CURRENT; at++)); do
     case "$typed \${words[at]}" in
@@ -106,6 +123,8 @@ _countersign() {
         .slice(1)
         .map(({ typed }) => `"${typed}"`)
         .join(' | ')}) typed="$typed \${words[at]}" ;;
+      *" -"*) ;;
+      *) [[ \${words[at - 1]} == --* ]] || given=1 ;;
     esac
   done
   case \${words[CURRENT - 1]} in
@@ -114,8 +133,13 @@ _countersign() {
     --profile) compadd -- ${folderOfProfiles}/*.json(N:t:r); return ;;
   esac
   case $typed in
-${places.map(({ typed, words }) => `    "${typed}") compadd -- ${words.map(({ word }) => word).join(' ')} ;;`).join('\n')}
+${places.map(({ typed, words }) => `    "${typed}") compadd -- ${listed(words)} ;;`).join('\n')}
   esac
+  if [[ -z $given ]]; then
+    case $typed in
+${withValues(places, ({ typed, values }) => `      "${typed}") compadd -- ${listed(values)} ;;`)}
+    esac
+  fi
 }
 compdef _countersign countersign
 `;
@@ -123,9 +147,9 @@ compdef _countersign countersign
 
 function fish({ places, files, folders }: Parts): string {
   const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
-  const rule = (typed: string, { word, about }: Word): string => {
+  const rule = (typed: string, { word, about }: Word, at = '__countersign_at'): string => {
     const what = word.startsWith('--') ? `-l ${word.slice(2)}${takes(word)}` : `-a ${word}`;
-    return `complete -c countersign -n ${quoted(`__countersign_at ${quoted(typed)}`)} ${what}${about ? ` -d ${quoted(about)}` : ''}`;
+    return `complete -c countersign -n ${quoted(`${at} ${quoted(typed)}`)} ${what}${about ? ` -d ${quoted(about)}` : ''}`;
   };
   const takes = (word: string): string =>
     files.includes(word) ? ' -r -F' : folders.includes(word) ? " -x -a '(__fish_complete_directories)'" : '';
@@ -141,7 +165,14 @@ function __countersign_at
   end
   test "$typed" = "$argv[1]"
 end
+# Nothing but options has been typed after the command.
+function __countersign_before
+  __countersign_at $argv[1]; or return 1
+  set -l last (commandline -opc)[-1]
+  test (string split -r -m 1 ' ' -- $argv[1])[-1] = $last; or string match -q -- '-*' $last
+end
 complete -c countersign -f
 ${places.flatMap(({ typed, words }) => words.map((word) => rule(typed, word))).join('\n')}
+${places.flatMap(({ typed, values }) => values.map((word) => rule(typed, word, '__countersign_before'))).join('\n')}
 `;
 }

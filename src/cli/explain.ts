@@ -3,6 +3,7 @@ import { ApiError } from '../client/stamping-client.js';
 import { BadSetting } from '../config/bad-setting.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { BadUsage } from './bad-usage.js';
+import { becauseOf } from './layout.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 
 /** An error as sentences for people and as members for programs. */
@@ -47,25 +48,32 @@ function sentences(message: string, details: readonly Readonly<Record<string, un
   return [message, ...details.flatMap(detailLines).filter((line) => !message.includes(line.trim()))].join('\n');
 }
 
+/** What a policy said, as responses explain it. */
+export interface PolicySaid {
+  readonly policyName?: string;
+  readonly policyId: string;
+  readonly outcome: string;
+  readonly clause?: { readonly name: string; readonly text: string; readonly outcome: string };
+}
+
 /** The text of a detail. */
 function detailLines(detail: Readonly<Record<string, unknown>>): readonly string[] {
   const { fieldViolations, policyEvaluations } = detail as {
     readonly fieldViolations?: readonly { readonly field: string; readonly description: string }[];
-    readonly policyEvaluations?: readonly {
-      readonly policyName?: string;
-      readonly policyId: string;
-      readonly outcome: string;
-      readonly clause?: { readonly name: string; readonly text: string; readonly outcome: string };
-    }[];
+    readonly policyEvaluations?: readonly PolicySaid[];
   };
   return [
     ...(fieldViolations ?? []).map(({ field, description }) => `  ${field}: ${description}`),
-    ...(policyEvaluations ?? []).map(
-      ({ policyName, policyId, outcome, clause }) =>
-        `  policy ${policyName === undefined ? '' : `“${policyName}” `}(${policyId}): ${outcomeWords(outcome)}` +
-        (clause === undefined ? '' : `, as its ${clause.name} \`${clause.text}\` is ${clause.outcome}`),
-    ),
+    ...(policyEvaluations ?? []).map((policy) => `  ${policyLine(policy)}`),
   ];
+}
+
+/** A policy's outcome in a line, with the part of its text that decided. */
+export function policyLine({ policyName, policyId, outcome, clause }: PolicySaid): string {
+  return (
+    `policy ${policyName === undefined ? '' : `“${policyName}” `}(${policyId}): ${outcomeWords(outcome)}` +
+    becauseOf(clause)
+  );
 }
 
 function outcomeWords(outcome: string): string {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import { openForReading } from '../ledger/stores/open-event-store.js';
@@ -7,6 +6,8 @@ import { forkHistory } from '../replay/fork-history.js';
 import type { Divergence, Forked } from '../replay/fork-report.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
+import { eventsSoFar } from './progress.js';
+import { bytesIn, typedRevision } from './given.js';
 import { labelled, printable } from './replay-text.js';
 import { storeSettings, type StoreOptions } from './stores.js';
 import type { Terminal } from './terminal.js';
@@ -29,15 +30,12 @@ export async function fork(terminal: Terminal, options: HistoryForkOptions): Pro
     const { eventStore, dataDir } = storeSettings(terminal, options);
     const store = await openForReading(eventStore, dataDir);
     try {
-      const isShown = !options.json && terminal.surroundings.showsProgress;
       const forked = await forkHistory(store, {
         organizationId: options.organization.toLowerCase(),
         registry: buildRegistry(activities),
         change,
         now: Date.now(),
-        ...(isShown
-          ? { onProgress: (events: number) => terminal.error(`\r${events.toLocaleString('en')} events\x1b[K\r`) }
-          : {}),
+        ...eventsSoFar(terminal, options),
       });
       return { text: `${linesOf(forked).map(printable).join('\n')}\n`, json: forked };
     } finally {
@@ -56,19 +54,13 @@ async function changeOf(terminal: Terminal, { skip, edit, insert, file }: Histor
   const [one, ...more] = asked;
   if (!one || more.length > 0) throw new BadUsage('say one of --skip N, --edit N and --insert N, with N a revision');
   const { kind, value } = one;
-  if (!/^\d{1,10}$/.test(value))
-    throw new BadUsage(`--${kind} takes a revision such as 41, not \`${printable(value)}\``);
-  const revision = Number(value);
+  const revision = typedRevision(kind, value);
   if (kind === 'skip') {
     if (file !== undefined) throw new BadUsage('--skip takes no --file: it leaves the event out');
     return { kind, revision };
   }
   if (file === undefined) throw new BadUsage(`--${kind} needs --file: what should be there instead, as JSON`);
-  const path = terminal.path(file);
-  const bytes = await readFile(path).catch((cause: unknown) => {
-    throw new BadUsage(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
-  });
-  return { kind, revision, as: readGiven(bytes) };
+  return { kind, revision, as: readGiven(await bytesIn(terminal.path(file))) };
 }
 
 function linesOf({

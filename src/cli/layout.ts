@@ -23,3 +23,10 @@ export function lines(terminal: Terminal, values: Readonly<Record<string, string
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '�');
 }
+
+/** The part of a policy's text that decided, as the end of a sentence; nothing if none did. */
+export function becauseOf(
+  clause: { readonly name: string; readonly text: string; readonly outcome: string } | undefined,
+) {
+  return clause === undefined ? '' : `, as its ${clause.name} \`${clause.text}\` is ${clause.outcome}`;
+}

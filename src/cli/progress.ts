@@ -1,3 +1,5 @@
+import type { Terminal } from './terminal.js';
+
 const width = 30;
 
 /** A progress bar for a terminal: the part done, the number of events, and about how long the rest takes. */
@@ -12,4 +14,10 @@ export function progressBar(events: number, share: number, elapsedMs: number): s
 function duration(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   return seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
+}
+
+/** Shows the number of events so far on one line; nothing unless this is a terminal, and for people. */
+export function eventsSoFar(terminal: Terminal, { json }: { readonly json?: boolean }) {
+  if (json || !terminal.surroundings.showsProgress) return {};
+  return { onProgress: (events: number) => terminal.error(`\r${events.toLocaleString('en')} events\x1b[K\r`) };
 }

@@ -1,3 +1,4 @@
+import { becauseOf } from './layout.js';
 import { quoted } from '../replay/compare-states.js';
 import type { ActivityStep, DecisionTold, EventTold } from '../replay/event-story.js';
 
@@ -43,8 +44,9 @@ function decisionLines(decision: DecisionTold, at: number): string[] {
     ),
     ...labelled('decision', [
       `${outcome} by ${by}${ruled}; made again: ${again}`,
-      ...policies.map(({ policyId, policyName, outcome: each, reason }) => {
-        return `${policyName === undefined ? policyId : quoted(policyName)} ${each}${reason === undefined ? '' : `: ${reason}`}`;
+      ...policies.map(({ policyId, policyName, outcome: each, error, clause }) => {
+        const name = policyName === undefined ? policyId : quoted(policyName);
+        return `${name} ${each}${becauseOf(clause)}${error === undefined ? '' : `: ${error}`}`;
       }),
     ]),
   ];

@@ -10,6 +10,7 @@ import { ReplayCache } from '../replay/replay-cache.js';
 import { documentOf, organizationTold } from '../replay/state-things.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
+import { eventsSoFar } from './progress.js';
 import { activityLines, eventLines, outline, printable } from './replay-text.js';
 import { ReplaySession } from './replay-session.js';
 import { revisionOf } from './points.js';
@@ -45,7 +46,7 @@ export async function replay(terminal: Terminal, options: ReplayOptions, given?:
     const organizationId = given?.toLowerCase() ?? found ?? (await firstOrganization(store));
     if (organizationId === undefined) throw new BadUsage('the store has no organization yet');
     const opened = await OrganizationReplay.open(store, organizationId, {
-      ...shownProgress(terminal, options),
+      ...eventsSoFar(terminal, options),
       cache: new ReplayCache(join(dataDir, 'replay')),
     });
     return await told(terminal, options, opened);
@@ -58,11 +59,6 @@ function checkTogether({ diff, step, decisions, activity, from }: ReplayOptions)
   const asked = Object.entries({ diff, step: step ?? decisions, activity }).filter(([, value]) => value !== undefined);
   if (asked.length > 1) throw new BadUsage(`use only one of --diff, --step and --activity, got ${asked.length}`);
   if (from !== undefined && !step && !decisions) throw new BadUsage('--from only works with --step: add --step');
-}
-
-function shownProgress(terminal: Terminal, { json }: ReplayOptions) {
-  if (json || !terminal.surroundings.showsProgress) return {};
-  return { onProgress: (events: number) => terminal.error(`\r${events.toLocaleString('en')} events\x1b[K\r`) };
 }
 
 async function told(terminal: Terminal, options: ReplayOptions, replayed: OrganizationReplay): Promise<Outcome> {

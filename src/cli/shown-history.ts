@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto';
-import type { ActivityClient, RequestOf, ResponseOf } from '../client/activity-client.js';
+import type { ActivityClient, ListedEvent, RequestOf, ResponseOf } from '../client/activity-client.js';
+import { noEventsOf } from '../replay/find-organization.js';
 import { problemWith, type RecordedStamp } from '../replay/verify-vote.js';
 import { BadUsage } from './bad-usage.js';
 import { profileClient } from './callers.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
+import { parsePoint, revisionOfEvent } from './points.js';
 import { labelled, outline, printable } from './replay-text.js';
 import type { ReplayOptions } from './replay.js';
 import type { Terminal } from './terminal.js';
@@ -16,11 +18,7 @@ import type { Terminal } from './terminal.js';
 
 /** Undefined is the newest. */
 type Point = RequestOf<'get_organization_state'>['at'];
-type Shown = ResponseOf<'list_events'>['events'][number];
 type Reached = ResponseOf<'get_organization_state'>['at'];
-
-const idPattern = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
-const timePattern = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
 /** `countersign replay --profile`. */
 export async function replayShown(
@@ -46,13 +44,14 @@ export async function replayShown(
   if (step || activity !== undefined) {
     const last = at === 'end' ? Infinity : await revisionOf(client, to);
     const first = from === undefined ? 0 : await revisionOf(client, await pointOf(client, from));
-    const events: Shown[] = [];
+    const events: ListedEvent[] = [];
     for await (const event of everyEvent(client, first)) {
       if (Number(event.revision) > last) break;
       if (activity !== undefined && event.activityId !== activity.toLowerCase()) continue;
       events.push(event);
       if (!options.json) terminal.out(textOf([...(await eventLines(event)), '']));
     }
+    if (activity !== undefined && events.length === 0) throw noEventsOf(activity, organizationId);
     return { text: '', json: { organizationId, events } };
   }
   const { reached, organization: values, elements } = await stateAt(client, to);
@@ -106,10 +105,12 @@ export async function verifyShown(terminal: Terminal, profile: string): Promise<
   };
 }
 
-async function verifyEvents(client: ActivityClient): Promise<ShownVerification & { readonly last: Shown | undefined }> {
+async function verifyEvents(
+  client: ActivityClient,
+): Promise<ShownVerification & { readonly last: ListedEvent | undefined }> {
   const findings: { revision: string; problem: string }[] = [];
   let [events, stamps, redacted] = [0, 0, 0];
-  let last: Shown | undefined;
+  let last: ListedEvent | undefined;
   for await (const event of everyEvent(client, 0)) {
     const { revision, recordedAt } = event;
     const found = (problem: string) => findings.push({ revision, problem });
@@ -134,17 +135,16 @@ async function verifyEvents(client: ActivityClient): Promise<ShownVerification &
 
 type StampedVote = Extract<RecordedStamp, { readonly vote: unknown }>;
 
-function stampOf({ data }: Shown): StampedVote | undefined {
-  const { vote } = data as { readonly vote?: StampedVote['vote'] };
-  return vote && { vote };
+function stampOf({ data }: ListedEvent): StampedVote | undefined {
+  return 'vote' in data ? { vote: data.vote } : undefined;
 }
 
-const fingerprintIn = ({ type, data }: Shown): string | undefined =>
-  type === 'ActivitySubmitted' ? (data as { readonly fingerprint?: string }).fingerprint : undefined;
+const fingerprintIn = ({ type, data }: ListedEvent): string | undefined =>
+  type === 'ActivitySubmitted' ? data.fingerprint : undefined;
 
 const fingerprintOf = (message: string): string => `sha256:${hash('sha256', message)}`;
 
-async function eventLines(event: Shown): Promise<string[]> {
+async function eventLines(event: ListedEvent): Promise<string[]> {
   const { revision, type, recordedAt, id, hash: link, activityId, decidedAt, redacted, data } = event;
   const stamp = stampOf(event);
   const problem = stamp && !redacted ? await problemWith(stamp) : undefined;
@@ -166,7 +166,7 @@ async function clientOf(terminal: Terminal, profile: string, organization: strin
   });
 }
 
-async function* everyEvent(client: ActivityClient, from: number): AsyncGenerator<Shown> {
+async function* everyEvent(client: ActivityClient, from: number): AsyncGenerator<ListedEvent> {
   for (let after = from - 1; ;) {
     const page = after < 0 ? {} : { after: String(after) };
     const { events } = await client.query('list_events', { limit: '100', ...page });
@@ -210,19 +210,20 @@ const revisionOf = async (client: ActivityClient, at: Point): Promise<number> =>
   Number((await stateAt(client, at)).reached.revision);
 
 /** A point as it is typed, for the coordinator to find. */
-async function pointOf(client: ActivityClient, point: string): Promise<Point> {
-  if (point === 'end') return undefined;
-  if (/^\d{1,10}$/.test(point)) return { revision: point };
-  const position = /^position:(\d{1,16})$/.exec(point)?.[1];
-  if (position !== undefined) return { position };
-  if (idPattern.test(point)) {
-    for await (const { id, revision } of everyEvent(client, 0)) if (id === point.toLowerCase()) return { revision };
-    throw new BadUsage(`organization \`${client.organizationId}\` has no event \`${point}\``);
+async function pointOf(client: ActivityClient, text: string): Promise<Point> {
+  const point = parsePoint(text);
+  switch (point.by) {
+    case 'end':
+      return undefined;
+    case 'event':
+      return { revision: await revisionOfEvent(point.id, client.organizationId, everyEvent(client, 0)) };
+    case 'time':
+      return { time: new Date(point.time).toISOString() };
+    case 'revision':
+      return { revision: String(point.revision) };
+    case 'position':
+      return { position: String(point.position) };
   }
-  if (timePattern.test(point)) return { time: new Date(point).toISOString() };
-  throw new BadUsage(
-    `\`${printable(point)}\` is not a point in history: use a revision such as 41, position:123, a time such as 2026-11-23T12:00:00Z, the id of an event, or end`,
-  );
 }
 
 const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`;

@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { CliCommand } from './command.js';
-import { mountActivitiesList, mountActivitiesShow } from './commands/activities.js';
+import {
+  mountActivitiesApprovers,
+  mountActivitiesExplain,
+  mountActivitiesList,
+  mountActivitiesShow,
+} from './commands/activities.js';
 import { mountCompletion } from './commands/completion.js';
 import { mountDoctor } from './commands/doctor.js';
 import { mountHistoryExport } from './commands/history-export.js';
@@ -21,6 +26,7 @@ import { mountVerify } from './commands/verify.js';
 import { mountApprove, mountReject } from './commands/votes.js';
 import { mountWallets } from './commands/wallets.js';
 import { mountWebhooksRedeliver } from './commands/webhooks-redeliver.js';
+import { mountWhatIf } from './commands/what-if.js';
 import { mountWhoami } from './commands/whoami.js';
 import { exitCodeMeanings } from './exit-codes.js';
 import type { Terminal } from './terminal.js';
@@ -74,9 +80,13 @@ export function commandTree(terminal: Terminal): CliCommand {
   const activities = tree.command('activities').summary('list activities, and show one');
   mountActivitiesList(activities);
   mountActivitiesShow(activities);
+  mountActivitiesExplain(activities);
+  mountActivitiesApprovers(activities);
   mountQuery(tree);
   mountUsers(tree.command('users').summary('list, create and delete users'));
-  mountPolicies(tree.command('policies').summary('list, show, create and delete policies'));
+  const policies = tree.command('policies').summary('list, show, create, delete and try policies');
+  mountPolicies(policies);
+  mountWhatIf(policies);
   mountWallets(tree.command('wallets').summary('list, create and delete wallets; sign'));
 
   tree.commandsGroup('Store:');

@@ -25,6 +25,9 @@ export type RequestOf<Name extends QueryName> = Naming<InstanceType<QueryOf<Name
 /** The response of a query. */
 export type ResponseOf<Name extends QueryName> = InstanceType<QueryOf<Name>['response']>;
 
+/** An event of an organization, as `list_events` returns it: its `type` tells what `data` is. */
+export type ListedEvent = ResponseOf<'list_events'>['events'][number];
+
 /** What must be given to a query: nothing where every member of its request may be absent. */
 type Asked<Name extends QueryName> =
   Partial<RequestOf<Name>> extends RequestOf<Name> ? [request?: RequestOf<Name>] : [request: RequestOf<Name>];

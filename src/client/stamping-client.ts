@@ -1,5 +1,6 @@
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import { stampBody, type ApiKeyPair } from '../stamps/sign.js';
+import { routingHeader } from './organization-header.js';
 
 /** A response of the Activity API as received over HTTP. */
 export interface ApiAnswer<Body> {
@@ -53,7 +54,11 @@ export class StampingClient {
     } = {},
   ): Promise<ActivityEnvelope> {
     const body = this.submitBody(type, parameters, options);
-    const { body: answer } = await this.post<{ activity: ActivityEnvelope }>(submitPath(type), body);
+    const { body: answer } = await this.post<{ activity: ActivityEnvelope }>(
+      submitPath(type),
+      body,
+      options.organizationId,
+    );
     return answer.activity;
   }
 
@@ -99,15 +104,25 @@ export class StampingClient {
 
   /** Sends a query. @throws {ApiError} */
   async query<Answer = Record<string, unknown>>(path: string, request: object = {}): Promise<Answer> {
-    const body = JSON.stringify({ organizationId: this.organizationId, ...request });
-    return (await this.post<Answer>(`/public/v1/query/${path}`, body)).body;
+    const whole: { readonly organizationId: unknown } = { organizationId: this.organizationId, ...request };
+    const named = typeof whole.organizationId === 'string' ? whole.organizationId : undefined;
+    return (await this.post<Answer>(`/public/v1/query/${path}`, JSON.stringify(whole), named)).body;
   }
 
-  /** Stamps exactly these bytes and posts them. @throws {ApiError} */
-  async post<Body>(path: string, body: string | Uint8Array): Promise<ApiAnswer<Body>> {
+  /**
+   * Stamps exactly these bytes and posts them.
+   * @param organizationId what load balancers are told that they are about (`routingHeader`)
+   * @throws {ApiError}
+   */
+  async post<Body>(
+    path: string,
+    body: string | Uint8Array,
+    organizationId = this.organizationId,
+  ): Promise<ApiAnswer<Body>> {
     const { headerName, headerValue } = stampBody(body, this.key);
     const baseUrl = typeof this.baseUrl === 'string' ? this.baseUrl : this.baseUrl();
-    return send<Body>(`${baseUrl}${path}`, body, { [headerName]: headerValue }, this.timeoutMs);
+    const headers = { [headerName]: headerValue, ...routingHeader(organizationId) };
+    return send<Body>(`${baseUrl}${path}`, body, headers, this.timeoutMs);
   }
 
   /** While the clock stands still, identical requests would be one activity, so each gets its own time. */

@@ -10,6 +10,7 @@ import { checkQuorumReachable } from '../domain/organization/ways-in.js';
 import type { Authorization } from '../domain/policy/authorize.js';
 import { derivedId } from '../ledger/ids.js';
 import { type Basis, limitsToCheck, type Prepared } from './basis.js';
+import { policySetOfDecision } from './policy-set.js';
 
 export function isPossible(definition: AnyActivity, intent: object, basis: Basis): boolean {
   try {
@@ -65,10 +66,12 @@ export function afterwardsOf(definition: AnyActivity, prepared: Prepared) {
 
 export function decisionOf(
   { voteId }: Vote,
-  { outcome, by, evaluations }: Authorization,
+  { outcome, by, evaluations, among }: Authorization,
   { revision, rules = rulesNumber, limits }: Basis,
 ): Decision {
-  return { voteId, outcome, by, policies: evaluations, revision, rules, ...(limits ? { limits } : {}) };
+  const policySet = policySetOfDecision(among, evaluations);
+  const outcomes = { policies: evaluations, ...(policySet ? { policySet } : {}) };
+  return { voteId, outcome, by, ...outcomes, revision, rules, ...(limits ? { limits } : {}) };
 }
 
 export function endOf(

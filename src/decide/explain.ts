@@ -1,12 +1,15 @@
+import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
+import type { Vote } from '../domain/activity/events.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
-import { authorize, type Authorization } from '../domain/policy/authorize.js';
+import { authorize, couldAllow, type Authorization } from '../domain/policy/authorize.js';
 import { explain, votesMissing } from '../domain/policy/explain.js';
+import { withTheRest } from '../domain/policy/policy-set.js';
 import type { AuthorizationContext } from '../domain/policy/question.js';
 import type { Approval, AuthorizationRequest } from '../domain/policy/types.js';
-import { waiting } from './approvals.js';
-import { metered, type Basis } from './basis.js';
-import { aboutStillThere, policyContext, readsResources } from './question.js';
-import { clauseOf, PolicyDenial } from './refusals.js';
+import { changedMember, waiting } from './approvals.js';
+import { metered, type Basis, type Submission, type Voter } from './basis.js';
+import { aboutOf, aboutStillThere, notRead, policyContext, readsResources, submitQuestion } from './question.js';
+import { explainedOutcomes, PolicyDenial, type ExplainedOutcome } from './refusals.js';
 import { activityVersion, newestIntent } from './registry.js';
 import { couldHaveRights } from './rights.js';
 import { waitsForOf, type WaitsFor } from './waits-for.js';
@@ -19,8 +22,14 @@ export function denialOf(
   context: AuthorizationContext,
   reader = { isForCaller: true, isForMembers: true },
 ): PolicyDenial {
-  const because = explain(question, approvals, context, authorization.evaluations);
-  return new PolicyDenial(authorization, { policies: context.policies, because, ...reader });
+  const evaluations = ofEveryPolicy(authorization);
+  const because = explain(question, approvals, context, evaluations);
+  return new PolicyDenial({ ...authorization, evaluations }, { policies: context.policies, because, ...reader });
+}
+
+/** The outcomes also of the policies that could not apply. */
+function ofEveryPolicy({ evaluations, among }: Authorization): Authorization['evaluations'] {
+  return among ? withTheRest(evaluations, among.policies) : evaluations;
 }
 
 /**
@@ -31,28 +40,81 @@ export function waitsFor(given: Basis, open: OpenActivity, userId: string): Wait
   const basis = metered(given);
   if (!mayBeTold(basis, open, userId)) return undefined;
   const { question, approvals, member } = waiting(basis, open);
-  const missing = votesMissing(question, approvals, policyContext(basis));
+  const context = policyContext(basis);
+  // The auth proxy's user is nobody who could be asked, so it counts towards nothing either.
+  const people = [...context.users].filter((user) => !isAuthProxyUser(basis.organization, user.userId));
+  const missing = votesMissing(question, approvals, { ...context, users: people });
   const isMemberMissing = member !== undefined && !approvals.some((approval) => approval.userId === member);
   return waitsForOf(missing, isMemberMissing ? member : undefined, basis.organization);
 }
 
 /** The current outcome of each policy for a waiting activity, and what decided it. */
-export function saysNow(given: Basis, open: OpenActivity, userId: string) {
+export function saysNow(given: Basis, open: OpenActivity, userId: string): readonly ExplainedOutcome[] | undefined {
   const basis = metered(given);
   if (!mayBeTold(basis, open, userId)) return undefined;
   const { question, approvals } = waiting(basis, open);
-  const context = policyContext(basis);
-  const { evaluations } = authorize(question, approvals, context);
-  const because = explain(question, approvals, context, evaluations);
-  return evaluations.map((evaluation, index) => {
-    const clause = because[index];
-    const { policyName } = basis.organization.policies.get(evaluation.policyId) ?? {};
-    return {
-      ...evaluation,
-      ...(policyName === undefined ? {} : { policyName }),
-      ...(clause ? { clause: clauseOf(clause) } : {}),
-    };
-  });
+  return outcomesOf(question, approvals, policyContext(basis));
+}
+
+/** What policies are asked in one decision, and on which facts. Its meter is that of the decision: for one use. */
+export interface Asked {
+  readonly request: AuthorizationRequest;
+  readonly approvals: readonly Approval[];
+  readonly context: AuthorizationContext;
+  /** The member of the root quorum whose credentials or contacts it would change: only they or the quorum may. */
+  readonly member?: string;
+  /** Nobody could vote on it: what needs votes is denied. */
+  readonly isAtOnce?: true;
+}
+
+/**
+ * What `decideSubmit` asks on the same basis.
+ * @throws {CoordinatorError} if what it is about cannot be read
+ * @throws {ReadFirst}
+ */
+export function askedBySubmit(
+  given: Basis,
+  submission: Pick<Submission, 'type' | 'intent'>,
+  vote: Pick<Vote, 'publicKey'>,
+  voter: Voter,
+): Asked {
+  const basis = metered(given);
+  const { definition, context, questionOn } = submitQuestion(basis, submission, vote, voter);
+  const isRead = !readsResources(definition) || couldAllow(questionOn({}), [voter], context);
+  const about = isRead ? aboutOf(definition, submission.intent, basis) : notRead;
+  const member = voter.authority ? undefined : changedMember(basis, definition, submission.intent);
+  return {
+    request: questionOn(about),
+    approvals: [voter],
+    context,
+    ...(member === undefined ? {} : { member }),
+    ...((voter.authority ?? definition.reveal) ? { isAtOnce: true } : {}),
+  };
+}
+
+/**
+ * What `decideVote` asks on the same basis; without a voter, of the approvals that there are.
+ * @throws {ReadFirst}
+ */
+export function askedByVotes(given: Basis, open: OpenActivity, voter?: Voter): Asked {
+  const basis = metered(given);
+  const { question, approvals, member } = waiting(basis, open);
+  return {
+    request: question,
+    approvals: voter ? [...approvals, voter] : approvals,
+    context: policyContext(basis),
+    ...(member === undefined ? {} : { member }),
+  };
+}
+
+/** Each policy's outcome in a decision, and what decided it. */
+export function outcomesAsked({ request, approvals, context }: Asked): readonly ExplainedOutcome[] {
+  return outcomesOf(request, approvals, context);
+}
+
+function outcomesOf(question: AuthorizationRequest, approvals: readonly Approval[], context: AuthorizationContext) {
+  const evaluations = ofEveryPolicy(authorize(question, approvals, context));
+  return explainedOutcomes(evaluations, explain(question, approvals, context, evaluations), context.policies);
 }
 
 function mayBeTold(basis: Basis, open: OpenActivity, userId: string): boolean {

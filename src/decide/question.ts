@@ -1,14 +1,15 @@
 import type { AnyActivity } from '../activities/define-activity.js';
+import type { Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import type { AuthorizationContext } from '../domain/policy/question.js';
 import { type AuthorizationRequest, type PolicyUser, unreadable, type PolicyValue } from '../domain/policy/types.js';
-import type { Registry } from './registry.js';
-import { credentialsOf } from './resolve-caller.js';
+import { activityVersion, type Registry } from './registry.js';
+import { credentialsOf, invitedBy } from './resolve-caller.js';
 import { submittersOf } from './submitters.js';
-import { type Basis, ReadFirst, tenantOf } from './basis.js';
+import { type Basis, ReadFirst, type Submission, tenantOf, type Voter } from './basis.js';
 
 /** Whether policies read parts of the request that have to be decoded first. */
 export function readsResources({ resources, payloads }: AnyActivity): boolean {
@@ -23,6 +24,9 @@ export function readFirstIfThere(definition: AnyActivity, intent: object, basis:
     if (!(error instanceof CoordinatorError)) throw error;
   }
 }
+
+/** What policies see of a request that nothing could allow: it costs nothing to read. */
+export const notRead: About = { resources: unreadable('it was not read, as nothing could allow it') };
 
 /** What a request is about, as policies see it. */
 export type About = Pick<AuthorizationRequest, 'resources' | 'parts'>;
@@ -52,6 +56,32 @@ export function aboutStillThere(definition: AnyActivity, intent: object, basis: 
 export function readFirst(definition: AnyActivity, intent: object, { organization, reading }: Basis): void {
   const ahead = reading ? definition.ahead?.(intent, organization, reading) : undefined;
   if (ahead) throw new ReadFirst(ahead);
+}
+
+/** What policies are asked about a submit, and what they know. `questionOn` adds what the request is about. */
+export function submitQuestion(
+  basis: Basis,
+  { type, intent }: Pick<Submission, 'type' | 'intent'>,
+  vote: Pick<Vote, 'publicKey'>,
+  { userId, authority }: Voter,
+): {
+  readonly definition: AnyActivity;
+  /** Whoever submits is no member yet. */
+  readonly isGuest: boolean;
+  readonly context: AuthorizationContext;
+  readonly questionOn: (about: About) => AuthorizationRequest;
+} {
+  const { definition } = activityVersion(basis.registry, type);
+  // Not a user yet, and none of the others' while policies count who is here.
+  const isInvited = submittersOf(definition).is === 'invited';
+  const guest = isInvited ? invitedBy(vote.publicKey, basis.organization, basis.now) : undefined;
+  const home = authority?.organization ?? basis.organization;
+  return {
+    definition,
+    isGuest: guest !== undefined,
+    context: policyContext({ ...basis, ...authority }, guest?.user),
+    questionOn: (about: About) => questionOf(basis.registry, type, definition, intent, userId, home, about),
+  };
 }
 
 export function questionOf(

@@ -1,6 +1,7 @@
 import { CoordinatorError, type ErrorDetail } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { Authorization } from '../domain/policy/authorize.js';
+import type { Evaluation } from '../domain/policy/part-question.js';
 import type { Approval } from '../domain/policy/types.js';
 import type { DecidingPart } from '../domain/policy/deciding-part.js';
 
@@ -19,25 +20,26 @@ interface Explanation {
 export class PolicyDenial extends CoordinatorError {
   /** As the organization's members see it. */
   readonly recordedDetails: readonly ErrorDetail[];
+  /** As the caller sees it: why, and the outcome of each policy. */
+  readonly told: { readonly message: string; readonly policyEvaluations: readonly ExplainedOutcome[] };
 
   constructor({ outcome, evaluations }: Authorization, explanation: Explanation) {
     const { policies, because, isForCaller, isForMembers } = explanation;
-    const names = new Map(Array.from(policies, ({ policyId, policyName }) => [policyId, policyName]));
+    const explained = explainedOutcomes(evaluations, because, policies);
     const denying = evaluations.filter((one) => one.outcome === 'OUTCOME_DENY_EXPLICIT');
     const message =
       outcome === 'deny-explicit'
         ? `The following policies denied this action: ${denying.map(({ policyId }) => policyId).join(', ')}`
         : 'No policies evaluated to outcome: Allow';
+    const toldTo = (mayRead: boolean) => ({
+      message,
+      policyEvaluations: mayRead
+        ? explained
+        : evaluations.map(({ policyId, outcome: said }) => ({ policyId, outcome: said })),
+    });
     const detailFor = (mayRead: boolean): ErrorDetail => ({
       '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
-      message,
-      policyEvaluations: evaluations.map((evaluation, index) => {
-        const { policyId, outcome } = evaluation;
-        if (!mayRead) return { policyId, outcome };
-        const clause = because[index];
-        const { policyId: _id, ...said } = evaluation;
-        return { policyId, policyName: names.get(policyId), ...said, ...(clause ? { clause: clauseOf(clause) } : {}) };
-      }),
+      ...toldTo(mayRead),
     });
     super(
       'PERMISSION_DENIED',
@@ -45,7 +47,32 @@ export class PolicyDenial extends CoordinatorError {
       { category: 'REQUEST_NOT_AUTHORIZED', details: [detailFor(isForCaller)] },
     );
     this.recordedDetails = [detailFor(isForMembers)];
+    this.told = toldTo(isForCaller);
   }
+}
+
+/** A policy's outcome as responses explain it: with its name, and the part of its text that decided. */
+export interface ExplainedOutcome extends Evaluation {
+  readonly policyName?: string;
+  readonly clause?: ReturnType<typeof clauseOf>;
+}
+
+/** @param because for each outcome, the part of the policy's text that decided it */
+export function explainedOutcomes(
+  evaluations: readonly Evaluation[],
+  because: readonly (DecidingPart | undefined)[],
+  policies: Explanation['policies'],
+): readonly ExplainedOutcome[] {
+  const names = new Map(Array.from(policies, ({ policyId, policyName }) => [policyId, policyName]));
+  return evaluations.map(({ policyId, ...said }, index) => {
+    const [policyName, clause] = [names.get(policyId), because[index]];
+    return {
+      policyId,
+      ...(policyName === undefined ? {} : { policyName }),
+      ...said,
+      ...(clause ? { clause: clauseOf(clause) } : {}),
+    };
+  });
 }
 
 /** The part of a policy's text that decided, as responses show it. */

@@ -3,11 +3,8 @@ import { activityStatus, afterSubmit } from '../domain/activity/machine.js';
 import { theirsAlone } from '../domain/organization/quorum-members.js';
 import { checkRoomToWait } from '../domain/organization/open-activities.js';
 import { authorize, couldAllow } from '../domain/policy/authorize.js';
-import { type AuthorizationRequest, unreadable } from '../domain/policy/types.js';
+import type { AuthorizationRequest } from '../domain/policy/types.js';
 import { denialOf } from './explain.js';
-import { activityVersion } from './registry.js';
-import { invitedBy } from './resolve-caller.js';
-import { submittersOf } from './submitters.js';
 import {
   type Basis,
   type Submission,
@@ -17,7 +14,7 @@ import {
   metered,
   limitsToCheck,
 } from './basis.js';
-import { policyContext, type About, questionOf, readsResources, aboutOf, readFirst } from './question.js';
+import { submitQuestion, readsResources, aboutOf, notRead, readFirst } from './question.js';
 import { wordOf, memberInTheWay, waitingForQuorum } from './approvals.js';
 import { decisionOf, execute, endOf, afterwardsOf } from './effects.js';
 
@@ -34,20 +31,14 @@ export function decideSubmit(
 ): DecisionResult {
   const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs } = submission;
   const basis = metered(given);
-  const { definition } = activityVersion(basis.registry, type);
   const { authority } = voter;
-  // Not a user yet, and none of the others' while policies count who is here.
-  const isInvited = submittersOf(definition).is === 'invited';
-  const guest = isInvited ? invitedBy(vote.publicKey, basis.organization, basis.now) : undefined;
-  const context = policyContext({ ...basis, ...authority }, guest?.user);
-  const home = authority?.organization ?? basis.organization;
+  const { definition, isGuest, context, questionOn } = submitQuestion(basis, submission, vote, voter);
   // An invited person is not a member yet; and a parent's policies are not disclosed to members of its
   // sub-organization.
-  const reader = { isForCaller: guest === undefined, isForMembers: authority === undefined };
-  const questionOn = (about: About) => questionOf(basis.registry, type, definition, intent, voter.userId, home, about);
+  const reader = { isForCaller: !isGuest, isForMembers: authority === undefined };
   const found = basis.found ?? {};
   if (readsResources(definition) && !(found.couldBeAllowed ??= couldAllow(questionOn({}), [voter], context))) {
-    const nothing = questionOn({ resources: unreadable('it was not read, as nothing could allow it') });
+    const nothing = questionOn(notRead);
     throw denialOf(authorize(nothing, [voter], context), nothing, [voter], context, reader);
   }
   let question: AuthorizationRequest | undefined;

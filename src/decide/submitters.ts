@@ -1,19 +1,19 @@
 import type { AnyDefinition, StampKind, SubmittedBy } from '../activities/define-activity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 
-/** What a rule about who submits a verb says, wherever that is asked. A rule that leaves a question open does not compile. */
+/** The answers of a rule about who submits a verb. A rule that leaves one out does not compile. */
 interface SubmitterRule {
   /** Whether users of the parent submit it in a sub-organization. */
   readonly parents: 'not' | 'too' | 'only';
-  /** What the key of an auth proxy, which speaks for strangers, may do with it. */
+  /** What the key of an auth proxy, which acts for strangers, may do with it. */
   readonly proxy: 'as-policies-say' | 'not-in-its-own-organization' | 'nothing';
-  /** Whether somebody must allow it, or it is everybody's for whom no policy denies it. */
+  /** Whether somebody must allow it, or everybody may do it unless a policy denies it. */
   readonly needs: 'an-allow' | 'no-denial';
-  /** Whether whoever submits it is a user already, or becomes one by it: the key of the invitation stamps. */
+  /** Whether the submitter is a user already, or becomes one by it: then the invitation's key stamps. */
   readonly is: 'a-user' | 'invited';
   /** Whether the body names the organization, or may name the parent of the one where the credential lives. */
   readonly names: 'the-organization' | 'its-parent-too';
-  /** For the reference; nothing where it goes without saying. */
+  /** For the reference; nothing if it goes without saying. */
   readonly about?: string;
 }
 
@@ -54,7 +54,7 @@ const rules: Readonly<Record<SubmittedBy, SubmitterRule>> = {
   },
 };
 
-/** The rule about who submits a verb. A vote is its users' own. */
+/** The rule about who submits a verb. Votes come from users themselves. */
 export function submittersOf(definition: AnyDefinition): SubmitterRule {
   return rules[(definition.kind === 'activity' && definition.submittedBy) || 'user'];
 }
@@ -72,7 +72,7 @@ export interface Homes {
   readonly parent: OrganizationView | undefined;
 }
 
-/** Of what only the parent's members submit it is the parent: a sub-organization's users may have registered any public key. */
+/** For verbs that only the parent's members submit, the parent: users of a sub-organization may have registered any public key. */
 export function homesOf(
   definition: AnyDefinition,
   organization: OrganizationView,

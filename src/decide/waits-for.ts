@@ -90,7 +90,7 @@ function oneOf(names: readonly string[]): string {
 }
 
 /** A name that someone chose: on one line, of limited length, and quoted. */
-function quoted(name: string): string {
+export function quoted(name: string): string {
   const line = name
     .replace(/[\p{Cc}\p{Cf}\u2028\u2029"]+/gu, ' ')
     .replace(/ {2,}/g, ' ')

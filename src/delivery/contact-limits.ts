@@ -1,5 +1,6 @@
 import { CoordinatorError, limitExceeded } from '../domain/errors.js';
 import type { DomainEvent } from '../domain/organization/event.js';
+import { LatestEntries } from '../fairness/latest-entries.js';
 import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import {
   sendsKept,
@@ -106,8 +107,8 @@ const noticesOfStrangers: Limit = {
 const toleranceMs = 5_000;
 /** Each conflict means that another coordinator has counted a message, so a limit is reached long before. */
 const mostTries = 2 * sendsKept;
-/** Maximum streams remembered as full for a while; about 200 bytes each. */
-const mostFull = 10_000;
+/** About 200 bytes each. */
+const usuallyFull = 10_000;
 
 /**
  * How often a contact may be written to, whoever requests it (security rule R6). Messages are counted in the event
@@ -118,9 +119,16 @@ export class ContactLimits {
   /** Work in progress on a stream: messages of one process need not conflict. */
   private readonly turns = new Map<string, Promise<unknown>>();
   /** Limits known to be reached, and until when: reading again could only confirm it. */
-  private readonly full = new Map<string, { readonly limit: Limit; readonly until: number }>();
+  private readonly full: LatestEntries<{ readonly limit: Limit; readonly until: number }>;
 
-  constructor(private readonly ports: Ports) {}
+  /** @param mostFull maximum number of streams remembered as full for a while */
+  constructor(
+    private readonly ports: Ports,
+    mostFull = usuallyFull,
+  ) {
+    // Evicting an entry permits nothing: the stream is read again.
+    this.full = new LatestEntries(mostFull);
+  }
 
   /**
    * Counts a message before it is created.
@@ -204,19 +212,8 @@ export class ContactLimits {
       const leaving = counted.at(-most);
       if (!leaving) continue;
       const until = timeOf(leaving) + windowMs;
-      this.noteFull(keyOf(stream, limit), { limit, until });
+      this.full.set(keyOf(stream, limit), { limit, until });
       refuse(limit, until, now);
-    }
-  }
-
-  /** Evicting an entry permits nothing: it is read again. */
-  private noteFull(key: string, full: { readonly limit: Limit; readonly until: number }): void {
-    this.full.delete(key);
-    this.full.set(key, full);
-    if (this.full.size <= mostFull) return;
-    for (const oldest of this.full.keys()) {
-      this.full.delete(oldest);
-      return;
     }
   }
 

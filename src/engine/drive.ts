@@ -5,6 +5,7 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import { Meter } from '../domain/steps.js';
 import { readElsewhere } from './basis.js';
 import { Batches } from './batches.js';
+import { DryRuns } from './dry-run.js';
 import { RequestDecider } from './decide-request.js';
 import type { Course, Decided, DriveAnswer, DriverPorts, Job, PrepareFirst, ReadingFirst } from './job.js';
 import { verifyPasskey } from './passkeys.js';
@@ -23,11 +24,13 @@ const mostReadings = 4;
 export class Driver {
   /** What users may do about waiting activities. */
   readonly rights: VotingRights;
+  readonly dryRuns: DryRuns;
   private readonly preparations: Preparations;
   private readonly queue: RequestQueue;
 
   constructor(private readonly ports: DriverPorts) {
     this.rights = new VotingRights(ports);
+    this.dryRuns = new DryRuns(ports);
     this.preparations = new Preparations(ports);
     const batches = new Batches(ports, {
       decider: new RequestDecider(ports),

@@ -25,6 +25,7 @@ import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
 import type { Rows } from '../read-models/database.js';
 import { denialsRevision } from '../read-models/denials.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
+import { LabModule } from '../lab/lab.module.js';
 import { ReplayModule } from '../replay/replay.module.js';
 import { Shredder } from '../vault/shredding.js';
 import { VaultModule } from '../vault/vault.module.js';
@@ -37,9 +38,16 @@ import { Driver } from './drive.js';
 import type { DriverPorts } from './job.js';
 import { OrganizationLookup } from './organization-lookup.js';
 import { PREPARE, PrepareModule } from './prepare.module.js';
+import { ExplanationThread } from '../lab/explanation-thread.js';
+import { WhatIfThread } from '../lab/what-if-thread.js';
+import { LabThread } from '../lab/lab-thread.js';
+import { TellingThread } from '../read-models/telling-thread.js';
+import { ReasonsThread } from '../replay/reasons-thread.js';
+import { StateThread } from '../replay/state-thread.js';
 import { QueryReaders } from './query-readers.js';
 import { ReadingThreads } from './reading-threads.js';
 import { ReadSessions } from './read-sessions.js';
+import { QueryThreads } from './query-threads.js';
 import { LIMITS, RunQueryHandler } from './run-query.js';
 import { SubmitActivityHandler } from './submit-activity.js';
 
@@ -56,6 +64,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
     OidcModule,
     DeliveryModule,
     VaultModule,
+    LabModule,
     ReplayModule,
     MetricsModule,
   ],
@@ -167,6 +176,20 @@ const VOTES_WANTED = Symbol('VotesWanted');
         const sessions = new ReadSessions({ loader, tokens, clock });
         return new QueryReaders({ loader, lookup, sessions, clock, counters, passkeyOrigins });
       },
+    },
+    {
+      provide: QueryThreads,
+      inject: [
+        Driver,
+        OrganizationLoader,
+        TellingThread,
+        StateThread,
+        ReasonsThread,
+        LabThread,
+        ExplanationThread,
+        WhatIfThread,
+      ],
+      useFactory: (...threads: ConstructorParameters<typeof QueryThreads>) => new QueryThreads(...threads),
     },
     SubmitActivityHandler,
     CastVoteHandler,

@@ -118,7 +118,7 @@ function versionOf(path: string, { type }: Record<string, unknown>, registry: Re
 }
 
 /** @throws {CoordinatorError} INVALID_ARGUMENT INVALID_TIME that names both clocks and the difference */
-function checkLiveness(timestampMs: string, now: number): void {
+export function checkLiveness(timestampMs: string, now: number): void {
   const age = now - Number(timestampMs);
   if (age < submitLifeMs && age >= -maxAheadMs) return;
   const [size, direction] = age > 0 ? [age, 'behind'] : [-age, 'ahead of'];

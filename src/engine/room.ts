@@ -1,3 +1,5 @@
+import { LatestEntries } from '../fairness/latest-entries.js';
+
 /** Longest interval between two appends that counts as writing continuously, in milliseconds. */
 const breakMs = 50;
 /** How long a continuous writer goes on before it pauses for others, known or not, in milliseconds. */
@@ -6,6 +8,10 @@ const stretchMs = 1_000;
  * The lengths of such pauses, in turn, in milliseconds: losers are invisible, and so is their distance to the store.
  */
 const rooms = [25, 50, 100, 200] as const;
+/** Where our own appends are slow, others' are too: a pause is at least as many of our latest as this. */
+const leastAppends = 4;
+/** Longest such pause, in milliseconds. */
+const longestRoomMs = 1_000;
 /** Longest pause after one append while others are known to write, in milliseconds. */
 const mostBetween = 100;
 /** For how many durations of its own append a coordinator remembers that others have written. */
@@ -34,7 +40,7 @@ interface Writing {
  * clock.
  */
 export class Room {
-  private readonly writings = new Map<string, Writing>();
+  private readonly writings = new LatestEntries<Writing>(maxOrganizations);
 
   /** An append that was decided on `readAt`, started reading at `begunAt`, and left the stream at `revision`. */
   wrote(organizationId: string, readAt: number, revision: number, begunAt: number, now: number): void {
@@ -56,16 +62,14 @@ export class Room {
     writing.revision = revision;
     writing.lastAt = now;
     if (now - writing.since >= stretchMs) {
-      writing.waitUntil = now + rooms[writing.nextRoom % rooms.length]!;
+      const slow = Math.min(longestRoomMs, leastAppends * took);
+      writing.waitUntil = now + Math.max(rooms[writing.nextRoom % rooms.length]!, slow);
       writing.nextRoom += 1;
       writing.since = writing.waitUntil;
     } else if (now < writing.othersUntil) {
       writing.waitUntil = now + Math.min(mostBetween, 2 * took);
     }
-    // Latest last: whoever has not written for longest is forgotten first.
-    this.writings.delete(organizationId);
     this.writings.set(organizationId, writing);
-    if (this.writings.size > maxOrganizations) this.writings.delete(this.writings.keys().next().value!);
   }
 
   /** How long to wait before deciding the next batch, in milliseconds. */

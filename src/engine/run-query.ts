@@ -12,13 +12,12 @@ import type { Rows } from '../read-models/database.js';
 import { ROWS, type AnyQuery, type QueryContext } from '../read-models/define-query.js';
 import { answerText, pageWriter } from '../read-models/pages.js';
 import { answerRoom, smallAnswer } from './answer-room.js';
-import { StateThread } from '../replay/state-thread.js';
 import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
-import { TellingThread } from '../read-models/telling-thread.js';
 import { Meter } from '../domain/steps.js';
 import { canonicalUuid } from '../wire/fields.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { Driver } from './drive.js';
+import { hypothetical, sessionRefused } from './dry-run.js';
 import type { Unread } from './voting-rights.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
@@ -26,6 +25,7 @@ import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
 import { OIDC } from '../ports/oidc.js';
 import { REGISTRY, type Registry } from '../decide/registry.js';
 import { QueryReaders, type QueryRequest } from './query-readers.js';
+import { QueryThreads } from './query-threads.js';
 import { validate } from '../wire/validate.js';
 
 /** Injects the limits of what is stored, as the operator has set them. */
@@ -61,8 +61,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     private readonly readers: QueryReaders,
     private readonly driver: Driver,
     @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
-    private readonly telling: TellingThread,
-    private readonly stateThread: StateThread,
+    private readonly threads: QueryThreads,
     @Inject(OIDC) private readonly oidc: OidcPort,
     @Inject(LIMITS) private readonly limits: LimitsOfOperator,
   ) {}
@@ -97,8 +96,9 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     let gone: (() => void) | undefined;
     // For the whole request, also when it is answered again once more was read.
     const meter = new Meter();
+    const enter = async () => void (gone ??= await answerRoom.enter(turn));
+    const threads = this.threads.for({ organization, caller, turn, now, meter, enter });
     const answer = (unread: Unread) => {
-      const enter = async () => void (gone = await answerRoom.enter(turn));
       const page = pageWriter({
         room: (bytes) => (bytes > smallAnswer && !gone ? enter() : undefined),
         turn: (bytes) => thisThread.next(turn, { alone: bytes > largeBody }),
@@ -115,20 +115,14 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
           const set = limitsSetFor(organization, parent, this.limits);
           return limitsInForce(organization.parentOrganizationId !== undefined, set?.organization);
         },
-        told: async (organizationId, from, limit) => {
-          const family = organization.parentOrganizationId ?? organizationId;
-          const told = await this.telling.told(family, { organizationId, from, limit, now });
-          const bytes = told.texts.reduce((sum, text) => sum + text.length, 0);
-          if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
-          return told;
-        },
-        states: async (organizationId, question) => {
-          const family = organization.parentOrganizationId ?? organizationId;
-          const asked = { organizationId, question, now };
-          const answered = await this.stateThread.answer(family, asked, () => thisThread.next(turn));
-          const bytes = answered.elements.texts.reduce((sum, text) => sum + text.length, 0);
-          if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
-          return answered;
+        ...threads,
+        dryRun: async (activity, withProof) => {
+          if (request.by.kind === 'session') throw sessionRefused(definition.path);
+          if (withProof) await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);
+          const told = await this.driver.dryRuns.of({ ...activity, stamp: request.by }, organization, meter);
+          return withProof
+            ? { ...told, ...(await context.proofs(hypothetical(activity, organization, caller, now))) }
+            : told;
         },
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
         envelopes: (activityIds) => {

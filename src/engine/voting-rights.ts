@@ -90,6 +90,12 @@ export class VotingRights {
     return this.otherwiseRead(organization, unread, read, undefined);
   }
 
+  /** What a question about a waiting activity is asked on, with the steps of a decision. */
+  basisOf(organization: OrganizationView, meter: Meter): Basis {
+    const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
+    return { ...basis, steps: meter.upTo(decisionSteps(rulesNumber)) };
+  }
+
   private saidToMember<Said>(
     organization: OrganizationView,
     activityId: string,

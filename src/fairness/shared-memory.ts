@@ -1,8 +1,10 @@
+import { LatestEntries } from './latest-entries.js';
+
 /** The share of a family, beyond which its own entries are evicted first. */
 const share = 1 / 8;
 
 interface Family {
-  readonly keys: Set<string>;
+  readonly keys: LatestEntries<true>;
   bytes: number;
 }
 
@@ -18,7 +20,7 @@ interface Entry<Value> {
  * it, and the newest entry stays, however large.
  */
 export class SharedMemory<Value> {
-  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #entries = new LatestEntries<Entry<Value>>(Infinity);
   readonly #families = new Map<string, Family>();
   /** Families beyond their share: eight at most when the memory is full. */
   readonly #large = new Set<Family>();
@@ -38,14 +40,15 @@ export class SharedMemory<Value> {
 
   /** Inserts it as the most recently used. */
   keep(key: string, value: Value, bytes: number, familyName: string): void {
-    this.delete(key);
-    const family = this.#families.get(familyName) ?? { keys: new Set(), bytes: 0 };
+    const known = this.#entries.get(key);
+    if (known && known.familyName !== familyName) this.delete(key);
+    const family = this.#families.get(familyName) ?? { keys: new LatestEntries<true>(Infinity), bytes: 0 };
     this.#families.set(familyName, family);
-    family.keys.add(key);
+    family.keys.set(key, true);
     this.#entries.set(key, { value, bytes, familyName });
-    this.#count(family, bytes);
+    this.#count(family, known?.familyName === familyName ? bytes - known.bytes : bytes);
     for (const large of this.#large) this.#makeRoom(large.keys, key, () => this.#large.has(large));
-    this.#makeRoom(this.#entries.keys(), key, () => true);
+    this.#makeRoom(this.#entries, key, () => true);
   }
 
   delete(key: string): void {
@@ -65,8 +68,8 @@ export class SharedMemory<Value> {
     else this.#large.delete(family);
   }
 
-  #makeRoom(oldest: Iterable<string>, latest: string, isToGo: () => boolean): void {
-    for (const key of oldest) {
+  #makeRoom(oldest: LatestEntries<unknown>, latest: string, isToGo: () => boolean): void {
+    for (const [key] of oldest) {
       if (this.#bytes <= this.#mostBytes || !isToGo()) return;
       if (key === latest) continue;
       const { value } = this.#entries.get(key)!;

@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { KeptConnections, type KeepableRequest } from './kept-connections.js';
 import { isReachable } from './reachable-address.js';
 
 /**
@@ -48,6 +49,12 @@ export interface GuardedRequest {
   readonly statusOnly?: true;
   /** Ends the request, which then fails like a broken connection. */
   readonly signal?: AbortSignal;
+  /**
+   * Whose connection it is: kept for a few seconds, for the next request of the same user to the same host, if that has the
+   * same addresses then. A request that finds it closed is sent once more: the peer may see it twice. Absent: the
+   * connection is closed.
+   */
+  readonly keepFor?: string;
 }
 
 /** A response with any status, but 3xx only on request. The caller checks its content type. */
@@ -84,9 +91,10 @@ export function guardedFetch({
   trustedCertificates,
   ...options
 }: GuardOptions & { readonly trustedCertificates?: string }): GuardedFetch {
+  const kept = new KeptConnections();
   return (text, request = {}) =>
     guarded(text, options, request, (url, addresses, signal) =>
-      exchange(url, addresses, request, trustedCertificates, signal),
+      exchange({ url, addresses, request, trustedCertificates, signal }, request.keepFor === undefined ? false : kept),
     );
 }
 
@@ -192,30 +200,49 @@ function beforeAbort<Value>(work: Promise<Value>, signal: AbortSignal): Promise<
   });
 }
 
-/** One request on its own connection, which can only go to `addresses`. */
-function exchange(
-  url: URL,
-  addresses: readonly string[],
-  { method = 'GET', headers = {}, body, maxBytes = defaultMaxBytes, statusOnly }: GuardedRequest,
-  trustedCertificates: string | undefined,
-  signal: AbortSignal,
-): Promise<GuardedResponse> {
+interface Exchange {
+  readonly url: URL;
+  readonly addresses: readonly string[];
+  readonly request: GuardedRequest;
+  readonly trustedCertificates: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** One request on a connection to one of `addresses`: a kept one, or its own. */
+function exchange(exchanged: Exchange, kept: KeptConnections | false): Promise<GuardedResponse> {
+  const { url, addresses, trustedCertificates, signal } = exchanged;
+  const {
+    method = 'GET',
+    headers = {},
+    body,
+    maxBytes = defaultMaxBytes,
+    statusOnly,
+    keepFor = '',
+  } = exchanged.request;
+  const isSecure = url.protocol === 'https:';
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+    const options: KeepableRequest & { readonly ca?: string; readonly rejectUnauthorized: true } = {
       method,
       headers: ownHeaders(headers, body),
-      agent: false,
+      agent: kept && (isSecure ? kept.https : kept.http),
+      keptFor: [keepFor, ...addresses.toSorted()],
       lookup: onlyTo(addresses),
       signal,
       maxHeaderSize: 16_384,
       // Set here so that no environment variable can turn it off.
       rejectUnauthorized: true,
       ...(trustedCertificates === undefined ? {} : { ca: trustedCertificates }),
-    });
+    };
+    const request = isSecure ? httpsRequest(url, options) : httpRequest(url, options);
     let answered = false;
+    let failed = false;
     const fail = (cause: unknown): void => {
-      reject(failureOf(url.hostname, cause, signal));
+      if (failed) return;
+      failed = true;
       request.destroy();
+      // The peer had closed it, or was about to, and this request may not have reached it.
+      if (request.reusedSocket && !answered && !signal.aborted) resolve(exchange(exchanged, false));
+      else reject(failureOf(url.hostname, cause, signal));
     };
     // If only the status counts, anything that breaks off afterwards shows in the body.
     request.on('error', (cause) => (answered && statusOnly) || fail(cause));

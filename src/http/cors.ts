@@ -22,6 +22,7 @@ export function allowOrigins(adapter: FastifyAdapter): void {
       'X-Min-Position',
       'X-Auth-Proxy-Config-ID',
       'X-Captcha-Token',
+      'X-Organization-Id',
     ],
     exposedHeaders: ['X-Position', 'ratelimit-limit', 'ratelimit-remaining', 'retry-after'],
     maxAge: 7_200,

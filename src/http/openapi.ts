@@ -211,6 +211,7 @@ function descriptionOf({ definition, keys }: ActivityVersion): string {
     definition.policy === 'root-quorum-only'
       ? 'Only the root quorum may do this; policies do not apply.'
       : `Policies see \`activity.resource == '${definition.policy.resource}' && activity.action == '${definition.policy.action}'\`.`;
+  const { about } = submittersOf(definition);
   const params = Object.keys(definition.params ?? {}).map((name) => `\`activity.params.${name}\``);
   return [
     `Result: \`${keys.resultKeys.join('`, and the same as `')}\`.`,
@@ -218,6 +219,6 @@ function descriptionOf({ definition, keys }: ActivityVersion): string {
     ...(params.length > 0 ? [`Parameters for policies: ${params.join(', ')}.`] : []),
     ...(stampsOf(definition).includes('webauthn') ? [] : ['Accepts only X-Stamp.']),
     ...(isAttestable({ definition }) ? ['Also accepts X-Stamp-Attested: a key that a token vouches for.'] : []),
-    ...[submittersOf(definition).about ?? []].flat(),
+    ...(about === undefined ? [] : [about]),
   ].join(' ');
 }

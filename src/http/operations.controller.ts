@@ -3,16 +3,13 @@ import type { FastifyReply } from 'fastify';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { ReadModelRunner } from '../read-models/runner.js';
+import { CatchingUp } from './catching-up.js';
 import { Metrics } from './metrics.js';
-
-/** How long the read models may take to reach what was recorded at the time of a check, in milliseconds. */
-const graceMs = 5_000;
 
 /** Health checks and metrics for operators. */
 @Controller()
 export class OperationsController {
-  /** What the read models still have to reach, and since when; at first, everything. */
-  private goal: { position: bigint; since: number | undefined } = { position: 2n ** 63n, since: -Infinity };
+  private readonly catchingUp = new CatchingUp();
 
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
@@ -38,23 +35,14 @@ export class OperationsController {
     try {
       await this.store.check?.();
       const head = (await this.store.head()) ?? -1n;
-      const status = failed.length > 0 ? 'failed' : this.isBehind(head) ? 'catching-up' : 'ok';
+      const isBehind = this.catchingUp.isBehind(head, this.runner.reached(), this.clock.now());
+      const status = failed.length > 0 ? 'failed' : isBehind ? 'catching-up' : 'ok';
       if (status !== 'ok') void reply.status(503);
       return { status, readModels: { failed } };
     } catch (error) {
       void reply.status(503);
       return { status: 'store-unavailable', reason: error instanceof Error ? error.message : 'unknown' };
     }
-  }
-
-  /** Positions say which is further, not by how much: what counts is how long the read models have not reached one. */
-  private isBehind(head: bigint): boolean {
-    const reached = this.runner.reached();
-    const now = this.clock.now();
-    if (reached >= head) this.goal = { position: head, since: undefined };
-    else if (reached >= this.goal.position) this.goal = { position: head, since: now };
-    const { since } = this.goal;
-    return since !== undefined && now - since > graceMs;
   }
 
   @Get('metrics')

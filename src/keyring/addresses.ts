@@ -6,8 +6,8 @@ import { base32, base58, base58xrp, bech32, bech32m } from '@scure/base';
 import { invalidField } from '../domain/errors.js';
 import type { AddressFormat, BitcoinNetwork, BitcoinScript, Curve } from '../domain/key-formats.js';
 import { crc16 } from './crc16.js';
+import type { EcdsaCurve } from './curve-orders.js';
 import { uncompressPublicKey } from './curves.js';
-import type { EcdsaCurve } from './curves.js';
 import { taprootOutputKey } from './taproot.js';
 import { tonAddress } from './ton.js';
 

@@ -3,15 +3,8 @@ import type { KeyObject } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { invalidField } from '../domain/errors.js';
 import type { Curve } from '../domain/key-formats.js';
-
-/** The curves that sign with ECDSA: their keys are scalars, their public keys SEC1 points. */
-export type EcdsaCurve = Exclude<Curve, 'CURVE_ED25519'>;
-
-/** Order of each group, 32 bytes big-endian (SEC 2, sections 2.4.1 and 2.7.1 / FIPS 186-5). */
-export const CURVE_ORDER: Readonly<Record<EcdsaCurve, Uint8Array>> = {
-  CURVE_SECP256K1: Buffer.from('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141', 'hex'),
-  CURVE_P256: Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551', 'hex'),
-};
+import { CURVE_ORDER, subtract, type EcdsaCurve } from './curve-orders.js';
+import { chosenSecp256k1 } from './secp256k1/choose.js';
 
 const OPENSSL_NAME: Readonly<Record<EcdsaCurve, string>> = {
   CURVE_SECP256K1: 'secp256k1',
@@ -53,14 +46,7 @@ export function addToScalar(curve: EcdsaCurve, scalar: Uint8Array, privateKey: U
     scalar[position] = sum & 0xff;
     carry = sum >> 8;
   }
-  if (carry === 1 || Buffer.compare(scalar, order) >= 0) {
-    let borrow = 0;
-    for (let position = 31; position >= 0; position--) {
-      const difference = scalar[position]! - order[position]! - borrow;
-      scalar[position] = difference & 0xff;
-      borrow = difference < 0 ? 1 : 0;
-    }
-  }
+  if (carry === 1 || Buffer.compare(scalar, order) >= 0) subtract(scalar, order);
   return isScalar(curve, scalar);
 }
 
@@ -89,6 +75,7 @@ export function publicKeyOf(curve: Curve, privateKey: Uint8Array): Buffer {
     if (x === undefined) throw new Error('the platform exports an Ed25519 key without its public part');
     return Buffer.from(x, 'base64url');
   }
+  if (curve === 'CURVE_SECP256K1') return Buffer.from(chosenSecp256k1().library.publicKeyOf(privateKey));
   const ecdh = createECDH(OPENSSL_NAME[curve]);
   ecdh.setPrivateKey(privateKey);
   return Buffer.from(ecdh.getPublicKey('hex', 'compressed'), 'hex');
@@ -126,6 +113,7 @@ export function parsePublicKey(curve: Curve, hex: string, title = 'publicKey'): 
 
 /** The uncompressed form (65 bytes) of a compressed point as `publicKeyOf` gives it (SEC 1, section 2.3.3). */
 export function uncompressPublicKey(curve: EcdsaCurve, publicKey: Uint8Array): Buffer {
+  if (curve === 'CURVE_SECP256K1') return Buffer.from(chosenSecp256k1().library.uncompress(publicKey));
   return convert(curve, publicKey, 'uncompressed');
 }
 

@@ -59,18 +59,63 @@ export function canonicalPath(curve: Curve, path: string, title = 'path'): strin
  * BIP-32 calls an index unusable (less than once in 2^127), both ECDSA curves retry as in SLIP-0010.
  */
 export function derivePrivateKey(curve: Curve, seed: Uint8Array, path: string): Buffer {
-  if (seed.length < 16 || seed.length > 64) {
-    throw invalidField('seed', `a seed has 16 to 64 bytes, this one has ${seed.length}`);
+  const derivation = new Derivation(seed);
+  try {
+    return derivation.privateKey(curve, path);
+  } finally {
+    derivation.forget();
   }
-  let node = masterNode(curve, seed);
-  for (const index of indexesOf(curve, path, 'path')) {
-    const child = childNode(curve, node, index);
-    node.fill(0);
-    node = child;
+}
+
+/**
+ * `derivePrivateKey` for many paths below one seed. It keeps the nodes along the last path, so that the next one begins
+ * where the two part: accounts of one wallet usually differ in the last segment.
+ */
+export class Derivation {
+  private curve: Curve | undefined;
+  /** The master node, and after it the node of each index. */
+  private nodes: Node[] = [];
+  private indexes: readonly number[] = [];
+
+  constructor(private readonly seed: Uint8Array) {
+    if (seed.length < 16 || seed.length > 64) {
+      throw invalidField('seed', `a seed has 16 to 64 bytes, this one has ${seed.length}`);
+    }
   }
-  const key = Buffer.from(node.subarray(0, 32));
-  node.fill(0);
-  return key;
+
+  privateKey(curve: Curve, path: string): Buffer {
+    const indexes = indexesOf(curve, path, 'path');
+    if (curve !== this.curve) {
+      this.forget();
+      this.curve = curve;
+      this.nodes = [{ bytes: masterNode(curve, this.seed) }];
+    }
+    let shared = 0;
+    while (shared < indexes.length && indexes[shared] === this.indexes[shared]) shared += 1;
+    wipe(this.nodes.splice(shared + 1));
+    this.indexes = indexes;
+    for (const index of indexes.slice(shared)) this.nodes.push(childNode(curve, this.nodes.at(-1)!, index));
+    return Buffer.from(this.nodes.at(-1)!.bytes.subarray(0, 32));
+  }
+
+  /** Wipes every node; the seed is the caller's to wipe. */
+  forget(): void {
+    wipe(this.nodes);
+    this.nodes = [];
+    this.indexes = [];
+    this.curve = undefined;
+  }
+}
+
+interface Node {
+  /** Private key ‖ chain code, 64 bytes. */
+  readonly bytes: Buffer;
+  /** Known once a child that is not hardened has been derived. */
+  publicKey?: Buffer;
+}
+
+function wipe(nodes: readonly Node[]): void {
+  for (const { bytes } of nodes) bytes.fill(0);
 }
 
 function indexesOf(curve: Curve, path: string, title: string): number[] {
@@ -79,7 +124,6 @@ function indexesOf(curve: Curve, path: string, title: string): number[] {
   return indexes.map((index) => (index >= HARDENED ? index : index + HARDENED));
 }
 
-/** A node is 64 bytes: private key ‖ chain code. */
 function masterNode(curve: Curve, seed: Uint8Array): Buffer {
   let digest = hmacSha512(MASTER_KEY[curve], seed);
   while (curve !== 'CURVE_ED25519' && !isScalar(curve, digest.subarray(0, 32))) {
@@ -90,19 +134,19 @@ function masterNode(curve: Curve, seed: Uint8Array): Buffer {
   return digest;
 }
 
-function childNode(curve: Curve, parent: Buffer, index: number): Buffer {
-  const key = parent.subarray(0, 32);
-  const chainCode = parent.subarray(32);
+function childNode(curve: Curve, parent: Node, index: number): Node {
+  const key = parent.bytes.subarray(0, 32);
+  const chainCode = parent.bytes.subarray(32);
   const data = Buffer.alloc(37);
   if (index >= HARDENED) data.set(key, 1);
-  else data.set(publicKeyOf(curve, key), 0);
+  else data.set((parent.publicKey ??= publicKeyOf(curve, key)), 0);
   data.writeUInt32BE(index, 33);
 
   for (;;) {
     const digest = hmacSha512(chainCode, data);
     if (curve === 'CURVE_ED25519' || addToScalar(curve, digest.subarray(0, 32), key)) {
       data.fill(0);
-      return digest;
+      return { bytes: digest };
     }
     data[0] = 1;
     data.set(digest.subarray(32), 1);

@@ -7,10 +7,11 @@ import type { SecretVault } from '../vault/attempt-vault.js';
 import type { NamedSecret, SecretRef } from '../vault/vault.js';
 import { addressOf, checkAddressFormat } from './addresses.js';
 import { checkPrivateKey, generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.js';
-import { canonicalPath, derivePrivateKey } from './derivation.js';
+import { canonicalPath, Derivation } from './derivation.js';
 import { bundleSigner, makeImportBundle, openImportedBundle, sealExportBundle } from './hpke.js';
 import type { InstallationKeys } from './installation-keys.js';
 import { generateMnemonic, mnemonicToSeed, parseMnemonic, translateMnemonic } from './mnemonic.js';
+import { chosenSecp256k1 } from './secp256k1/choose.js';
 import { payloadSigner, type Signature } from './signing.js';
 
 interface AccountToDerive {
@@ -174,14 +175,18 @@ export class Keyring {
     const { secret, curve, addressFormat, ...place } = key;
     const ref: SecretRef = { organizationId: place.organizationId, vaultId: place.vaultId, name: secret };
     return this.ports.vault.open(ref, async (privateKey) => {
-      const signPayload = payloadSigner({ curve, privateKey, ...(addressFormat ? { addressFormat } : {}) });
-      const signatures: Signature[] = [];
-      for (const payload of payloads) {
-        const turn = this.turn();
-        if (turn) await turn;
-        signatures.push(signPayload(payload));
+      const signer = payloadSigner({ curve, privateKey, ...(addressFormat ? { addressFormat } : {}) });
+      try {
+        const signatures: Signature[] = [];
+        for (const payload of payloads) {
+          const turn = this.turn();
+          if (turn) await turn;
+          signatures.push(signer.sign(payload));
+        }
+        return signatures;
+      } finally {
+        signer.forget();
       }
-      return signatures;
     });
   }
 
@@ -215,6 +220,7 @@ export class Keyring {
       return { vaultId, publicKey: publicKey.toString('hex'), addresses };
     } finally {
       key.fill(0);
+      chosenSecp256k1().library.forgetKeys();
     }
   }
 
@@ -260,6 +266,7 @@ export class Keyring {
   ): Promise<{ accounts: DerivedAccount[]; secrets: NamedSecret[] }> {
     const secrets = new Map<string, Uint8Array>();
     const derived: DerivedAccount[] = [];
+    const derivation = new Derivation(seed);
     try {
       for (const { curve, path: asked, addressFormat } of accounts) {
         checkAddressFormat(addressFormat, curve);
@@ -267,7 +274,7 @@ export class Keyring {
         const turn = this.turn();
         if (turn) await turn;
         const name = accountSecret(curve, path);
-        const key = secrets.get(name) ?? derivePrivateKey(curve, seed, path);
+        const key = secrets.get(name) ?? derivation.privateKey(curve, path);
         secrets.set(name, key);
         const publicKey = publicKeyOf(curve, key);
         const address = addressOf(addressFormat, curve, publicKey);
@@ -276,6 +283,9 @@ export class Keyring {
     } catch (error) {
       for (const key of secrets.values()) key.fill(0);
       throw error;
+    } finally {
+      derivation.forget();
+      chosenSecp256k1().library.forgetKeys();
     }
     return { accounts: derived, secrets: [...secrets].map(([name, secret]) => ({ name, secret })) };
   }

@@ -1,13 +1,12 @@
-import { p256 } from '@noble/curves/nist.js';
-import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
+import { signP256 } from './p256.js';
+import { chosenSecp256k1, type ChosenSecp256k1 } from './secp256k1/choose.js';
 
 /**
- * Signs once on each curve implemented in JavaScript. At its first signature a curve computes its tables and is
- * compiled, which takes 60 ms: the first request should not make everyone wait.
+ * Loads the library for secp256k1, and signs once on P-256. What is implemented in JavaScript is compiled at its first
+ * signatures: the first request should not make everyone wait.
  */
-export function makeCurvesReady(): void {
+export function makeCurvesReady(): ChosenSecp256k1 {
   const [key, digest] = [new Uint8Array(32).fill(1), new Uint8Array(32)];
-  secp256k1.sign(digest, key, { prehash: false });
-  p256.sign(digest, key, { prehash: false });
-  schnorr.sign(digest, key, digest);
+  signP256(digest, key);
+  return chosenSecp256k1();
 }

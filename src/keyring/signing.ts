@@ -1,10 +1,10 @@
 import { sign as signWithOpenSsl } from 'node:crypto';
-import { p256 } from '@noble/curves/nist.js';
-import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
 import { invalidField } from '../domain/errors.js';
 import type { AddressFormat, Curve } from '../domain/key-formats.js';
+import type { EcdsaCurve } from './curve-orders.js';
 import { checkPrivateKey, ed25519KeyObject } from './curves.js';
-import type { EcdsaCurve } from './curves.js';
+import { forgetNonce, signP256 } from './p256.js';
+import { chosenSecp256k1 } from './secp256k1/choose.js';
 import { taprootPrivateKey } from './taproot.js';
 
 /**
@@ -21,11 +21,6 @@ export interface Signature {
 export type SignatureScheme = 'ecdsa' | 'ed25519' | 'schnorr-taproot' | 'schnorr';
 
 const DIGEST_LENGTH = 32;
-const ECDSA = { CURVE_SECP256K1: secp256k1, CURVE_P256: p256 } as const;
-// BIP-340 recommends fresh randomness and allows a constant. We use a constant: deciding or replaying the same request
-// gives the same signature, as ECDSA (RFC 6979) and Ed25519 do here. noble verifies before it returns, which covers the
-// faults that the randomness defends against.
-const AUXILIARY_RANDOMNESS = new Uint8Array(32);
 
 /**
  * The scheme of a key, by the address that it is used under: Schnorr for P2TR (tweaked) and Spark (not tweaked),
@@ -43,7 +38,12 @@ export function signatureScheme(curve: Curve, addressFormat?: AddressFormat): Si
  * itself. Deterministic. Throws INVALID_ARGUMENT for a digest of another length or an invalid private key.
  */
 export function signPayload(key: KeyToSignWith, payload: Uint8Array): Signature {
-  return payloadSigner(key)(payload);
+  const signer = payloadSigner(key);
+  try {
+    return signer.sign(payload);
+  } finally {
+    signer.forget();
+  }
 }
 
 interface KeyToSignWith {
@@ -52,51 +52,75 @@ interface KeyToSignWith {
   readonly privateKey: Uint8Array;
 }
 
-/** `signPayload` for many payloads: prepares the key once. Use it before the key is wiped. */
-export function payloadSigner({ curve, addressFormat, privateKey }: KeyToSignWith): (payload: Uint8Array) => Signature {
+/** A key prepared for signing. */
+interface PayloadSigner {
+  sign(payload: Uint8Array): Signature;
+  /** Wipes what was made of the key for signing; the key itself is the caller's to wipe. */
+  forget(): void;
+}
+
+/** `signPayload` for many payloads: prepares the key once. Throws for an invalid private key. */
+export function payloadSigner({ curve, addressFormat, privateKey }: KeyToSignWith): PayloadSigner {
+  checkPrivateKey(curve, privateKey);
   switch (signatureScheme(curve, addressFormat)) {
     case 'ecdsa':
-      return (payload) => signEcdsa(curve as EcdsaCurve, privateKey, payload);
+      return curve === 'CURVE_P256'
+        ? { sign: (payload) => signNistP256(privateKey, payload), forget: forgetNonce }
+        : { sign: (payload) => signSecp256k1(privateKey, payload), forget: forgetKeys };
     case 'ed25519': {
-      checkPrivateKey('CURVE_ED25519', privateKey);
       // For OpenSSL, parsing the key costs as much as a signature.
       const key = ed25519KeyObject(privateKey);
-      return (payload) => toSignature(signWithOpenSsl(null, payload, key));
+      return { sign: (payload) => toSignature(signWithOpenSsl(null, payload, key)), forget: () => {} };
     }
     case 'schnorr':
-      return (payload) => signSchnorr(privateKey, payload);
-    case 'schnorr-taproot':
-      return (payload) => {
-        checkPrivateKey('CURVE_SECP256K1', privateKey);
-        const tweaked = taprootPrivateKey(privateKey);
-        try {
-          return signSchnorr(tweaked, payload);
-        } finally {
+      return { sign: (payload) => signBip340(privateKey, payload), forget: forgetKeys };
+    case 'schnorr-taproot': {
+      const tweaked = taprootPrivateKey(privateKey);
+      return {
+        sign: (payload) => signBip340(tweaked, payload),
+        forget() {
           tweaked.fill(0);
-        }
+          forgetKeys();
+        },
       };
+    }
   }
 }
 
 /** ECDSA over a 32-byte digest, nonce by RFC 6979 with SHA-256, low s (BIP-62, rule 5), with recovery id. */
 export function signEcdsa(curve: EcdsaCurve, privateKey: Uint8Array, digest: Uint8Array): Signature {
-  checkPrivateKey(curve, privateKey);
-  checkDigest(digest);
-  const signature = ECDSA[curve].sign(digest, privateKey, { prehash: false, lowS: true, format: 'recovered' });
-  return toSignature(signature.subarray(1), signature[0]);
+  return signPayload({ curve, privateKey }, digest);
 }
 
 /** Ed25519 over the bytes themselves (RFC 8032, section 5.1.6); r ‖ s is the 64-byte signature. */
 export function signEd25519(privateKey: Uint8Array, message: Uint8Array): Signature {
-  checkPrivateKey('CURVE_ED25519', privateKey);
-  return toSignature(signWithOpenSsl(null, message, ed25519KeyObject(privateKey)));
+  return signPayload({ curve: 'CURVE_ED25519', privateKey }, message);
 }
 
 /** Schnorr over a 32-byte digest (BIP-340), auxiliary randomness all zero; r ‖ s is the 64-byte signature. */
 export function signSchnorr(privateKey: Uint8Array, digest: Uint8Array): Signature {
-  checkPrivateKey('CURVE_SECP256K1', privateKey);
+  return signPayload({ curve: 'CURVE_SECP256K1', privateKey, addressFormat: 'ADDRESS_FORMAT_SPARK_MAINNET' }, digest);
+}
+
+function signSecp256k1(privateKey: Uint8Array, digest: Uint8Array): Signature {
   checkDigest(digest);
-  return toSignature(schnorr.sign(digest, privateKey, AUXILIARY_RANDOMNESS));
+  const { compact, recoveryId } = chosenSecp256k1().library.signEcdsa(digest, privateKey);
+  return toSignature(compact, recoveryId);
+}
+
+function signNistP256(privateKey: Uint8Array, digest: Uint8Array): Signature {
+  checkDigest(digest);
+  const signature = signP256(digest, privateKey);
+  return toSignature(signature.subarray(1), signature[0]);
+}
+
+function signBip340(privateKey: Uint8Array, digest: Uint8Array): Signature {
+  checkDigest(digest);
+  return toSignature(chosenSecp256k1().library.signSchnorr(digest, privateKey));
+}
+
+function forgetKeys(): void {
+  chosenSecp256k1().library.forgetKeys();
 }
 
 function checkDigest(digest: Uint8Array): void {

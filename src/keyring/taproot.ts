@@ -1,8 +1,11 @@
-import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
-import { bytesToNumberBE } from '@noble/curves/utils.js';
+import { createHash } from 'node:crypto';
+import { CURVE_ORDER, subtract } from './curve-orders.js';
+import { addToScalar, isScalar } from './curves.js';
+import { chosenSecp256k1 } from './secp256k1/choose.js';
 
-const { taggedHash, lift_x: liftX } = schnorr.utils;
-const { Fn, BASE } = secp256k1.Point;
+const CURVE = 'CURVE_SECP256K1';
+/** BIP-340, "tagged hash": each tag is hashed twice before the message. */
+const TAG = createHash('sha256').update('TapTweak').digest();
 
 /**
  * The 32-byte output key of a P2TR address that can be spent by its key alone: the x coordinate of the compressed
@@ -10,22 +13,29 @@ const { Fn, BASE } = secp256k1.Point;
  */
 export function taprootOutputKey(publicKey: Uint8Array): Uint8Array {
   const internalKey = publicKey.subarray(1);
-  const internalPoint = liftX(bytesToNumberBE(internalKey));
-  return internalPoint
-    .add(BASE.multiply(tweakOf(internalKey)))
-    .toBytes(true)
-    .subarray(1);
+  // BIP-340, `lift_x`: of the two points with this x, the one whose y is even.
+  const internalPoint = Buffer.concat([Buffer.from([2]), internalKey]);
+  return chosenSecp256k1().library.addToPoint(internalPoint, tweakOf(internalKey)).subarray(1);
 }
 
 /** The private key that signs for `taprootOutputKey`, 32 bytes (BIP-341, `taproot_tweak_seckey`). The caller wipes it. */
 export function taprootPrivateKey(privateKey: Uint8Array): Uint8Array {
-  const publicKey = secp256k1.getPublicKey(privateKey);
-  const scalar = Fn.fromBytes(privateKey);
-  const evenScalar = publicKey[0] === 3 ? Fn.neg(scalar) : scalar;
-  return Fn.toBytes(Fn.add(evenScalar, tweakOf(publicKey.subarray(1))));
+  const publicKey = chosenSecp256k1().library.publicKeyOf(privateKey);
+  const evenKey = Buffer.from(privateKey);
+  if (publicKey[0] === 3) {
+    evenKey.set(CURVE_ORDER[CURVE]);
+    subtract(evenKey, privateKey);
+  }
+  const tweaked = tweakOf(publicKey.subarray(1));
+  const isKey = addToScalar(CURVE, tweaked, evenKey);
+  evenKey.fill(0);
+  if (!isKey) throw new Error('the tweaked key is zero');
+  return tweaked;
 }
 
-// A hash not below the order is an error by BIP-341; `fromBytes` throws, at odds of one in 2^127.
-function tweakOf(internalKey: Uint8Array): bigint {
-  return Fn.fromBytes(taggedHash('TapTweak', internalKey));
+function tweakOf(internalKey: Uint8Array): Buffer {
+  const tweak = createHash('sha256').update(TAG).update(TAG).update(internalKey).digest();
+  // An error by BIP-341, at odds of one in 2^127.
+  if (!isScalar(CURVE, tweak)) throw new Error('the tweak is not below the order');
+  return tweak;
 }

@@ -2,17 +2,17 @@ import { hash } from 'node:crypto';
 import type { RecordedEvent } from './event-store.js';
 import { checkedAfter, storedTexts, type StoredEvent } from './stored-event.js';
 
-/** What every event of ours carries beside its data. */
+/** The metadata of every event. */
 export interface EventMetadata {
   /** When it was recorded, milliseconds since the Unix epoch. */
   readonly at: number;
   /** Version of the shape of `data` for this type, from 1; see `upcast.ts`. */
   readonly schemaVersion: number;
-  /** Id of the activity this belongs to. EventStoreDB knows the name. */
+  /** Id of the activity that the event belongs to. The name is one that EventStoreDB knows. */
   readonly $correlationId: string;
-  /** Id of what led to this event. EventStoreDB knows the name. */
+  /** Id of the event's cause. The name is one that EventStoreDB knows. */
   readonly $causationId: string;
-  /** Some of what it says was replaced in an export; its stamp does not verify any more. In no store but that of a test. */
+  /** Parts were replaced in an export, so its stamp no longer verifies. Only in the stores of tests. */
   readonly redacted?: true;
   /** Link of the stream's chain, 64 lower-case hex characters; see `chainEvent`. */
   readonly hash: string;
@@ -22,9 +22,9 @@ const HASH_BYTES = 32;
 /** The link before the first event of a stream: 32 zero bytes, in hex. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** An event of a stream is not the one that was recorded there, or not where it was recorded. */
+/** An event of a stream was changed, or moved to another place. */
 export class BrokenChain extends Error {
-  /** @param revision of the first event that does not fit what comes before it */
+  /** @param revision of the first event that does not follow the one before it */
   constructor(
     readonly stream: string,
     readonly revision: number,
@@ -92,7 +92,7 @@ function canonicalObject(members: Record<string, unknown>): string {
   return text === '' ? '{}' : `${text}}`;
 }
 
-/** An event as it enters the chain: where it stands, what it says, and its metadata but for the link itself. */
+/** An event as the chain covers it: its place, its content, and its metadata without the link. */
 export interface ChainedEvent {
   readonly stream: string;
   readonly revision: number;
@@ -112,12 +112,12 @@ export function chainEvent(previousHash: string, event: ChainedEvent): string {
 
 /**
  * Checks that a recorded event follows the previous link, and returns its own link. Call it before `upcast`: the chain
- * is over what was recorded, not over what it means today.
- * @throws {BrokenChain} when it does not follow
+ * covers events as they were recorded.
+ * @throws {BrokenChain} if it does not follow
  */
 export function verifyChain(previousHash: string, event: RecordedEvent): string {
   const recorded = recordedLink(event);
-  // Whoever has read it has checked it (`EventReader.read`).
+  // The reader has already checked it (`EventReader.read`).
   if (checkedAfter(event) === previousHash) return recorded;
   const stored = storedTexts(event);
   if (stored && linkOfStored(previousHash, stored) === recorded) return recorded;
@@ -128,7 +128,7 @@ const linkMember = ',"hash":"';
 const linkEnd = '"}';
 const linkLength = 2 * HASH_BYTES + linkEnd.length;
 
-/** The link that the text of a stored event ends with; undefined when it ends otherwise. */
+/** The link at the end of a stored event's metadata; undefined if there is none. */
 export function linkIn({ metadata }: Pick<StoredEvent, 'metadata'>): string | undefined {
   const start = metadata.length - linkLength - linkMember.length;
   if (!metadata.startsWith(linkMember, start) || !metadata.endsWith(linkEnd)) return undefined;
@@ -136,8 +136,8 @@ export function linkIn({ metadata }: Pick<StoredEvent, 'metadata'>): string | un
 }
 
 /**
- * The same, where it follows from the previous link: events are stored in the very text that their links are made of.
- * Undefined where it does not follow from the text; it may from the values.
+ * The same, if it follows from the previous link: events are stored as the very text that their links cover. Undefined if
+ * it does not follow from the text; it may still follow from the values.
  */
 export function linkOfStored(previousHash: string, event: Omit<StoredEvent, 'position'>): string | undefined {
   const { data, metadata } = event;
@@ -147,7 +147,7 @@ export function linkOfStored(previousHash: string, event: Omit<StoredEvent, 'pos
   return linkTexts(previousHash, event, data, rest) === link ? link : undefined;
 }
 
-/** The same for whoever believes nothing: from the values alone, in whatever form they are stored. */
+/** Like `verifyChain`, but from the values alone, however they are stored. */
 export function verifyCanonicalChain(previousHash: string, event: RecordedEvent): string {
   const recorded = recordedLink(event);
   const { hash: _link, ...rest } = event.metadata as EventMetadata;
@@ -166,17 +166,17 @@ function recordedLink({ stream, revision, metadata }: RecordedEvent): string {
   throw new BrokenChain(stream, revision, 'the event has no hash');
 }
 
-/** One buffer for all events of usual size: the work between two uses is synchronous. */
+/** A buffer shared by all events of ordinary size: each use is synchronous. */
 const scratch = Buffer.alloc(64 * 1024);
 
-/** The same link, for whoever has the canonical JSON of `data` and `metadata` already. */
+/** The link of an event whose `data` and `metadata` are canonical JSON already. */
 export function linkTexts(
   previousHash: string,
   event: Omit<ChainedEvent, 'data' | 'metadata'>,
   data: string,
   metadata: string,
 ): string {
-  // The members are written out in canonical order, which spares sorting them for every event.
+  // Written in canonical order, so that members need not be sorted for every event.
   const text =
     `{"data":${data},"id":${canonicalString(event.id)},"metadata":${metadata},` +
     `"revision":${canonicalJson(event.revision)},"stream":${canonicalString(event.stream)},"type":${canonicalString(event.type)}}`;

@@ -1,9 +1,9 @@
 /**
- * The port to the one place where facts live. Adapters: `in-memory.ts`, `sqlite.ts`, `event-store-db.ts`; one
- * contract suite (`test/contracts/event-store.contract.ts`) says what all of them must do.
+ * The port to the event store, the only source of facts. Adapters: `in-memory.ts`, `sqlite.ts`, `event-store-db.ts`; one
+ * contract suite (`test/contracts/event-store.contract.ts`) holds for all of them.
  */
 
-/** An event on its way into the store. `data` and `metadata` are plain JSON (no undefined, no bigint, no Date). */
+/** An event to be written. `data` and `metadata` are plain JSON (no undefined, no bigint, no Date). */
 export interface NewEvent {
   /** UUID, chosen by the writer: repeating an append with the same ids and the same expectation writes nothing. */
   readonly id: string;
@@ -11,23 +11,23 @@ export interface NewEvent {
   readonly type: string;
   readonly data: unknown;
   readonly metadata: unknown;
-  /** The JSON of both, from a writer who has made it already: it is not made again. */
+  /** The JSON of both, if the writer has it already, so that it is not serialized again. */
   readonly json?: Readonly<Record<'data' | 'metadata', string>>;
 }
 
 /** An event as it was recorded. */
 export interface RecordedEvent extends Omit<NewEvent, 'json'> {
   readonly stream: string;
-  /** Place in its stream, from 0, without gaps. */
+  /** Its place in its stream, from 0, without gaps. */
   readonly revision: number;
-  /** Place in the whole store: grows, may have gaps. Opaque outside the adapter but for comparing. */
+  /** Its place in the whole store: grows, may have gaps. Outside the adapter, only compare it. */
   readonly position: bigint;
 }
 
 /** What the writer has read: nothing yet, or everything up to and including this revision. */
 export type ExpectedRevision = 'no-stream' | number;
 
-/** Where an append has put its events. */
+/** Where the events of an append are. */
 export interface Appended {
   /** Revision of the last event of the append. */
   readonly revision: number;
@@ -43,82 +43,82 @@ export interface Subscription {
 
 export interface SubscribeOptions {
   /**
-   * Exclusive: events after this position are delivered. The position of an event that was read or delivered, and of one
-   * that is kept for ever (`isKept`) when it is to hold after a deletion and for another subscription.
+   * Exclusive: events after this position are delivered. It is the position of an event that was read or delivered. If it must
+   * remain valid after deletions and for other subscriptions, the event must be one that is never deleted (`isKept`).
    */
   readonly after: bigint | 'start';
   /** Called with one batch at a time, in position order; the next batch waits until it has resolved. */
   readonly onEvents: (events: readonly RecordedEvent[]) => Promise<void> | void;
-  /** The feed has ended because of this error (the handler's, or the store's). It does not go on by itself. */
+  /** The feed has ended with this error, of the handler or the store. It does not restart by itself. */
   readonly onError: (error: unknown) => void;
 }
 
-/** What there is for whoever only reads, also while another process writes. */
+/** The part for readers; another process may write at the same time. */
 export type EventReader = Pick<EventStore, 'read' | 'subscribe' | 'head' | 'close'>;
 
-/** So many of the last events of a `sends-…` stream are kept; a store may forget those before. */
+/** How many of the last events of a `sends-…` stream are kept; a store may drop earlier ones. */
 export const sendsKept = 64;
 
 export interface EventStore {
-  /** True when no other process can write to this store while it is open: what was read here stays true here. */
+  /** True if no other process can write to this store while it is open, so that what was read stays current. */
   readonly exclusive: boolean;
 
   /**
    * Writes all events, or none, as the next revisions of the stream. Resolves when they are durable.
-   * @throws {WrongRevision} when the stream is not at `expected`; nothing is written
-   * @throws {StreamDeleted} when the stream was deleted; nothing is written
-   * @throws {StoreUnavailable} when the store cannot say whether it has written
+   * @throws {WrongRevision} if the stream is not at `expected`; nothing is written
+   * @throws {StreamDeleted} if the stream was deleted; nothing is written
+   * @throws {StoreUnavailable} if the store cannot say whether it has written
    */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
 
   /**
    * The events of a stream from a revision (inclusive, default 0), in order. A missing stream reads as empty.
-   * @param after the link of the chain before the first of them. A store that reads in a thread of its own checks there that
-   *   each follows, as `verifyChain` does; what it has not checked, `verifyChain` still does.
+   * @param after link of the chain before the first of them. A store that reads in a separate thread checks there that each event
+   *   follows, as `verifyChain` does; `verifyChain` still checks the others.
    */
   read(stream: string, from?: number, after?: string): AsyncIterable<RecordedEvent>;
 
-  /** The last events of a stream, at most so many, in order: the one way to read a `sends-…` stream, whose first ones go. */
+  /** At most so many of the last events of a stream, in order: the only way to read a `sends-…` stream, which loses its first ones. */
   last(stream: string, most: number): Promise<readonly RecordedEvent[]>;
 
   /**
-   * Everything recorded after a position, then everything that comes, once and in order; `renewals-…` and `sends-…` may be
-   * left out, and an event of a stream that can be deleted may in rare cases come twice.
+   * Delivers everything recorded after a position and then everything new, once and in order. Events of `renewals-…` and
+   * `sends-…` may be missing, and in rare cases an event of a stream that can be deleted comes twice.
    */
   subscribe(options: SubscribeOptions): Subscription;
 
-  /** Position of the last event in the store, or undefined when it is empty. */
+  /** Position of the last event in the store; undefined if it is empty. */
   head(): Promise<bigint | undefined>;
 
-  /** Removes a `vault-…` (crypto-shredding), `snapshot-…` or `renewals-…` stream for good; its name must not be used again. */
+  /** Removes a `vault-…` (crypto-shredding), `snapshot-…` or `renewals-…` stream permanently; its name must not be used again. */
   delete(stream: string): Promise<void>;
 
   /**
-   * Resolves when the store takes what we write, as far as that can be known without writing; only where a store can be
-   * there and refuse.
-   * @throws {StoreUnavailable} when it does not
+   * Resolves if the store accepts our writes, as far as that can be known without writing. Only stores that can be available and
+   * still refuse have it.
+   * @throws {StoreUnavailable} if it does not
    */
   check?(): Promise<void>;
 
-  /** Nothing of it keeps the process alive any more, where something did: whoever waits for an answer has to. */
+  /** From now on it does not keep the process alive; callers that wait for an answer must do so themselves. */
   unref?(): void;
-  /** Finishes what was accepted, then releases the store. */
+  /** Finishes accepted work, then releases the store. */
   close(): Promise<void>;
 }
 
 export const EVENT_STORE = Symbol('EventStore');
 
-/** True for a stream that is never deleted nor cut: a reader may begin again behind any of its events. */
+/** True for a stream that is never deleted or truncated: a reader may resume after any of its events. */
 export function isKept(stream: string): boolean {
   return !/^(vault|snapshot|renewals|sends)-./.test(stream);
 }
 
-/** True for a stream of which the last events are kept only (`sendsKept`). */
+/** True for a stream that keeps only its last events (`sendsKept`). */
 export function isCut(stream: string): boolean {
   return stream.startsWith('sends-');
 }
 
-/** The stream is not where the writer thought it was: read again and decide again. */
+/** The stream is not at the expected revision: read it again and decide again. */
 export class WrongRevision extends Error {
   constructor(
     readonly stream: string,
@@ -138,7 +138,7 @@ export class StreamDeleted extends Error {
   }
 }
 
-/** The store did not answer, or has failed: the outcome of the call is unknown to us. */
+/** The store did not answer, or failed: the outcome of the call is unknown. */
 export class StoreUnavailable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -146,12 +146,12 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** Why a store refuses, whoever asks again: a right that was taken away, or more in one append than it takes. */
+/** Why a store refuses, also when asked again: a missing right, or an append that is too large. */
 export type StoreRefusal = { readonly kind: 'access-denied' } | { readonly kind: 'too-large'; readonly limit: number };
 
 /**
- * The store answers and refuses, until somebody changes its settings: the same call again is refused again. What is too
- * large was not written; of what is denied an earlier try may have been.
+ * The store refuses, and will refuse the same call again until somebody changes its settings. An append that is too large was
+ * not written; if access is denied, an earlier attempt may have been.
  */
 export class StoreRefused extends StoreUnavailable {
   constructor(

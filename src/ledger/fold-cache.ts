@@ -1,5 +1,6 @@
 import { isMap } from 'node:util/types';
 import { getHeapStatistics } from 'node:v8';
+import { LatestEntries } from '../fairness/latest-entries.js';
 import type { LoadedOrganization } from './loaded-organization.js';
 
 /**
@@ -24,7 +25,7 @@ interface Kept {
 /** A parent with its sub-organizations, in order of use. */
 interface Family {
   readonly name: string;
-  readonly kept: Map<string, Kept>;
+  readonly kept: LatestEntries<Kept>;
   bytes: number;
 }
 
@@ -36,7 +37,8 @@ const share = 1 / 8;
  * sub-organizations, then the others; in each group, the least recently used.
  */
 export class FoldCache {
-  private readonly kept = new Map<string, Kept>();
+  /** Bounded in bytes. */
+  private readonly kept = new LatestEntries<Kept>(Infinity);
   private readonly families = new Map<string, Family>();
   /** Families beyond their share: eight at most when the memory is full. */
   private readonly large = new Set<Family>();
@@ -58,8 +60,9 @@ export class FoldCache {
   keep(organizationId: string, loaded: LoadedOrganization): void {
     const known = this.kept.get(organizationId);
     const isMeasured = known?.loaded === loaded && loaded.revision - known.measuredAt < measureEvery;
-    this.delete(organizationId);
     const family = known?.loaded === loaded ? known.family : this.familyOf(loaded);
+    if (known?.family === family) this.count(family, -known.bytes);
+    else this.delete(organizationId);
     const entry = isMeasured ? known : { loaded, bytes: bytesOf(loaded), measuredAt: loaded.revision, family };
     this.kept.set(organizationId, entry);
     this.families.set(family.name, family);
@@ -72,7 +75,7 @@ export class FoldCache {
 
   private familyOf({ organization: { organizationId, parentOrganizationId } }: LoadedOrganization): Family {
     const name = parentOrganizationId ?? organizationId;
-    return this.families.get(name) ?? { name, kept: new Map(), bytes: 0 };
+    return this.families.get(name) ?? { name, kept: new LatestEntries(Infinity), bytes: 0 };
   }
 
   private count(family: Family, bytes: number): void {
@@ -82,7 +85,7 @@ export class FoldCache {
     else this.large.delete(family);
   }
 
-  private makeRoom(from: ReadonlyMap<string, Kept>, latest: LoadedOrganization, isToGo: () => boolean): void {
+  private makeRoom(from: LatestEntries<Kept>, latest: LoadedOrganization, isToGo: () => boolean): void {
     for (const [oldest, { loaded }] of from) {
       if (this.bytes <= this.mostBytes || !isToGo()) return;
       // One that is being decided on, or whose append is in progress, is still being changed: folded again, it would
@@ -119,7 +122,7 @@ export class FoldCache {
 }
 
 /** Approximate memory of a folded organization in bytes: of a large map, only some entries are sampled. */
-function bytesOf({ organization, recent }: LoadedOrganization): number {
+export function bytesOf({ organization, recent }: LoadedOrganization): number {
   return Object.values(organization).reduce((sum: number, slice: unknown) => sum + sizeOf(slice), sizeOf(recent));
 }
 

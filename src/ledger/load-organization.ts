@@ -1,8 +1,7 @@
 import { Existence, type ParentsRecords } from './existence.js';
 import { StreamFolder, type FoldOptions } from './fold-stream.js';
 import { OtherWriters } from './other-writers.js';
-import { CoordinatorError } from '../domain/errors.js';
-import { organizationOf, type OrganizationView } from '../domain/organization/organization.js';
+import { noSuchOrganization, organizationOf, type OrganizationView } from '../domain/organization/organization.js';
 import { BrokenChain } from './chain.js';
 import type { EventStore, RecordedEvent } from './event-store.js';
 import { FoldCache } from './fold-cache.js';
@@ -79,9 +78,7 @@ export class OrganizationLoader {
     }
     if (loaded.revision >= 0 && (this.existence.isSaidBy(loaded) || (await this.existence.isConfirmed(loaded))))
       return loaded;
-    throw new CoordinatorError('NOT_FOUND', `no organization found with the given ID \`${organizationId}\``, {
-      category: 'ORGANIZATION_NOT_FOUND',
-    });
+    throw noSuchOrganization(organizationId);
   }
 
   /**

@@ -2,7 +2,7 @@ import type { ActivityEvent } from '../domain/activity/events.js';
 import { emptyOrganization, evolve, type Organization } from '../domain/organization/organization.js';
 import { BrokenChain, GENESIS_HASH, verifyChain, type EventMetadata } from './chain.js';
 import type { RecordedEvent } from './event-store.js';
-import { upcast } from './upcast.js';
+import { readEvent, type ReadEvent } from './upcast.js';
 import { lastTime, noteTime } from './recorded-time.js';
 
 /** A folded organization with what the next append needs. `revision` is -1 for an organization that does not exist. */
@@ -55,19 +55,28 @@ export function confirm(loaded: LoadedOrganization, { stream, revision, position
  * Applies one recorded event to the folded state, after verifying its place in the hash chain.
  * @param hash its link, if that was verified before
  */
-export function apply(
+export function apply(loaded: LoadedOrganization, recorded: RecordedEvent, hash?: string): void {
+  const event = fold(loaded, recorded, hash);
+  noteFingerprint(loaded, event, recorded.position);
+}
+
+/**
+ * As `apply`, for whoever answers no repeated requests: fingerprints are not noted.
+ * @returns the event as readers see it
+ */
+export function fold(
   loaded: LoadedOrganization,
   recorded: RecordedEvent,
   hash = verifyChain(loaded.hash, recorded),
-): void {
+): ReadEvent {
   loaded.hash = hash;
-  const event = upcast(recorded);
-  const { at } = event.metadata as EventMetadata;
+  const event = readEvent(recorded);
+  const { at } = recorded.metadata as EventMetadata;
   evolve(loaded.organization, event, at);
   noteTime(loaded.organization, at);
-  noteFingerprint(loaded, event, recorded.position);
   loaded.revision = recorded.revision;
   loaded.position = recorded.position;
+  return event;
 }
 
 /** Keeps an event's fingerprint, so that the same request is recognized when repeated. */

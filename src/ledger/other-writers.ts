@@ -1,3 +1,5 @@
+import { LatestEntries } from '../fairness/latest-entries.js';
+
 /** How long a state is read again before each decision, once another process has written, in milliseconds. */
 const rememberedMs = 5_000;
 /** Number of organizations remembered; a forgotten one may lose one more append. */
@@ -5,12 +7,10 @@ const mostRemembered = 1_000;
 
 /** Which organizations other processes have written to recently. */
 export class OtherWriters {
-  private readonly lastAt = new Map<string, number>();
+  private readonly lastAt = new LatestEntries<number>(mostRemembered);
 
   wrote(organizationId: string): void {
-    this.lastAt.delete(organizationId);
     this.lastAt.set(organizationId, performance.now());
-    if (this.lastAt.size > mostRemembered) this.lastAt.delete(this.lastAt.keys().next().value!);
   }
 
   haveWritten(organizationId: string): boolean {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isMap } from 'node:util/types';
 import { deserialize, serialize } from 'node:v8';
+import { LatestEntries } from '../fairness/latest-entries.js';
 import { emptyOrganization } from '../domain/organization/organization.js';
 import type { LoadedOrganization } from './loaded-organization.js';
 
@@ -45,6 +46,8 @@ type Piece =
 const usuallyKept = 2;
 /** Organizations that may wait to be written; each is held in memory until then, and another occasion comes. */
 const mostWaiting = 8;
+/** Files remembered as complained of; a forgotten one may be complained of again. */
+const mostComplained = 1_000;
 /** Entries of a map in one piece. */
 const pieceEntries = 200;
 const recentSlice = 'recent fingerprints';
@@ -61,7 +64,7 @@ export const SNAPSHOTS = Symbol('Snapshots');
  * are ignored. Writing goes on in the background, in pieces.
  */
 export class Snapshots {
-  private readonly complained = new Set<string>();
+  private readonly complained = new LatestEntries<true>(mostComplained);
   private readonly waiting = new Set<string>();
   private writing: Promise<void> = Promise.resolve();
 
@@ -80,11 +83,11 @@ export class Snapshots {
     }
   }
 
-  /** Says, once, that a snapshot of this revision is of no use. */
+  /** Says that a snapshot of this revision is of no use: once, as long as that is remembered. */
   ignore(organizationId: string, revision: number, reason: string): void {
     const file = this.file(organizationId, revision);
     if (this.complained.has(file)) return;
-    this.complained.add(file);
+    this.complained.set(file, true);
     this.options.ignored(file, reason);
   }
 
@@ -146,10 +149,10 @@ export class Snapshots {
     await this.removeOthers(organizationId, revision);
   }
 
-  /** Whatever stands above the newest was passed over on the way to it. */
+  /** Whatever stands above the newest was passed over on the way to it, where not all are kept. */
   private async removeOthers(organizationId: string, newest: number): Promise<void> {
     const folder = join(this.options.folder, organizationId);
-    const keep = (await this.revisions(organizationId, newest)).slice(0, this.kept);
+    const keep = (await this.revisions(organizationId, this.kept === Infinity ? Infinity : newest)).slice(0, this.kept);
     for (const name of await readdir(folder)) {
       if (!keep.includes(Number(fileName.exec(name)?.[1] ?? NaN))) await rm(join(folder, name), { force: true });
     }

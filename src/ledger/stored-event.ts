@@ -15,8 +15,8 @@ export interface StoredEvent {
 }
 
 /**
- * The event as a reader gets it: its JSON is parsed when it is first looked at, since many readers only pass it on.
- * @param checkedAfter the link of the chain that its own was seen to follow from
+ * The event as a reader gets it: its JSON is parsed on first access, because many readers only pass it on.
+ * @param checkedAfter link of the chain that this event was found to follow
  */
 export function parseEvent(stored: StoredEvent, checkedAfter?: string): RecordedEvent {
   return new ParsedEvent(stored, checkedAfter);
@@ -43,7 +43,7 @@ class ParsedEvent implements RecordedEvent {
     this.type = stored.type;
     this.#stored = stored;
     this.#checkedAfter = checkedAfter;
-    // Members of its own, as those of any plain object: whoever copies or compares events sees them.
+    // Own members, as in any plain object, so that copies and comparisons see them.
     Object.defineProperty(this, 'data', ParsedEvent.#dataMember);
     Object.defineProperty(this, 'metadata', ParsedEvent.#metadataMember);
   }
@@ -56,7 +56,7 @@ class ParsedEvent implements RecordedEvent {
     return #stored in event ? event.#checkedAfter : undefined;
   }
 
-  // The same two for all events: a getter of its own would give each event a hidden class of its own.
+  // Shared by all events: separate getters would give each event its own hidden class.
   static readonly #dataMember = {
     enumerable: true,
     get(this: ParsedEvent) {
@@ -71,22 +71,22 @@ class ParsedEvent implements RecordedEvent {
   };
 }
 
-/** The JSON of an event as its store has it; undefined for one that comes from elsewhere. */
+/** The JSON of an event as stored; undefined for an event that was not read from a store. */
 export function storedTexts(event: RecordedEvent): StoredEvent | undefined {
   return ParsedEvent.storedOf(event);
 }
 
-/** The link of the chain that the event's own was seen to follow from while it was read; undefined when nobody looked. */
+/** The link of the chain that the event was found to follow when it was read; undefined if it was not checked. */
 export function checkedAfter(event: RecordedEvent): string | undefined {
   return ParsedEvent.checkedAfter(event);
 }
 
-/** The event by its JSON alone, whatever its store has made it from. */
+/** The event built from its JSON alone. */
 export function onlyStored(event: RecordedEvent): RecordedEvent {
   return ParsedEvent.storedOf(event) ? event : parseEvent(storedEvent(event));
 }
 
-/** The event with its JSON as text, as it can be handed to another thread cheaply. */
+/** The event with its JSON as text, which is cheap to send to another thread. */
 export function storedEvent(event: RecordedEvent): StoredEvent {
   const { stream, revision, position, id, type } = event;
   return (
@@ -102,7 +102,7 @@ export function storedEvent(event: RecordedEvent): StoredEvent {
   );
 }
 
-/** The JSON text of an event's data or metadata. @throws {TypeError} when it has none */
+/** The JSON text of an event's data or metadata. @throws {TypeError} if it has none */
 export function jsonText(event: NewEvent, member: 'data' | 'metadata'): string {
   if (event.json !== undefined) return event.json[member];
   const value = event[member];

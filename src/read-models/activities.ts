@@ -1,8 +1,9 @@
 import { activityStatuses } from '../domain/activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEvent } from '../domain/activity/events.js';
-import { readableActivity, readableEventData } from '../domain/activity/redaction.js';
+import { readableActivity, readableEvent } from '../domain/activity/redaction.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { organizationEvent, type OrganizationEvent } from '../domain/organization/organization.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
 import { Described, ListOf, ListOfOneOf, Nested, Text, TextList, Uuid } from '../wire/fields.js';
@@ -12,7 +13,8 @@ import type { EventMetadata } from '../ledger/chain.js';
 import { upcast } from '../ledger/upcast.js';
 import { elementsOf, newestFirst, partOf, type Run } from './pages.js';
 import type { ReadModel } from './read-model.js';
-import { ActivityShape, AppProofShape, ClauseShape, redactedAbout, TimestampShape } from '../wire/shapes.js';
+import { PolicyOutcomeShape, type ReasonsAnswer } from './reasons.js';
+import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from '../wire/shapes.js';
 import { userAt } from './users.js';
 
 /** A voter is stored as the position of the vote: the users model knows who the user was then. */
@@ -23,7 +25,7 @@ type StoredActivity = ActivityRecord<string> & {
 
 export const activitiesModel: ReadModel = {
   name: 'activities',
-  version: 6,
+  version: 7,
   tables: ['activities', 'activity_fingerprints'],
   // In the order of submission, which is where new ones are written. Ids are random: what is ordered by them is small.
   schema: `
@@ -31,7 +33,7 @@ export const activitiesModel: ReadModel = {
       submitted INTEGER PRIMARY KEY, organization_id TEXT NOT NULL, activity_id TEXT NOT NULL,
       type TEXT NOT NULL, status TEXT NOT NULL, doc TEXT NOT NULL
     );
-    CREATE UNIQUE INDEX activities_by_id ON activities (activity_id);
+    CREATE UNIQUE INDEX activities_by_id ON activities (activity_id, organization_id);
     CREATE INDEX activities_by_status ON activities (organization_id, status);
     CREATE INDEX activities_by_type ON activities (organization_id, type, status);
     CREATE TABLE activity_fingerprints (
@@ -247,42 +249,6 @@ function submittedAt(rows: Rows, organizationId: string, activityId: string): bi
   return row && BigInt(row['submitted']!);
 }
 
-class PolicyOutcomeShape {
-  @Uuid()
-  policyId!: string;
-
-  @Described({ type: 'string' }, { about: 'OUTCOME_…' })
-  outcome!: string;
-
-  @Described({ type: 'string' }, { optional: true, about: 'Why the policy is in doubt.' })
-  error?: string;
-
-  @Described(
-    { type: 'string' },
-    {
-      optional: true,
-      about:
-        'unreadable: the request has something that the policy refers to, but it cannot be read, so a DENY applies; ' +
-        'not-applicable: the request has no such thing. An ALLOW in doubt never applies.',
-    },
-  )
-  doubt?: string;
-
-  @Described(
-    { type: 'string' },
-    { optional: true, about: 'Index of the payload this refers to, unless it refers to all of them.' },
-  )
-  of?: string;
-}
-
-export class PolicyOutcomeNowShape extends PolicyOutcomeShape {
-  @Text({ optional: true })
-  policyName?: string;
-
-  @Nested(() => ClauseShape, { optional: true, about: 'The deciding part of its text.' })
-  clause?: ClauseShape;
-}
-
 class PolicyEvaluationShape {
   @Uuid()
   id!: string;
@@ -330,28 +296,51 @@ class GetPolicyEvaluationsResponse extends PagedResponse {
   @ListOf(() => PolicyEvaluationShape)
   policyEvaluations!: readonly PolicyEvaluationShape[];
 
-  @ListOf(() => PolicyOutcomeNowShape, {
+  @ListOf(() => PolicyOutcomeShape, {
     optional: true,
     about:
       'For an activity that is waiting for votes: the current outcome of each policy, and the deciding part of its text.',
   })
-  now?: readonly PolicyOutcomeNowShape[];
+  now?: readonly PolicyOutcomeShape[];
+
+  @Text({
+    optional: true,
+    about: 'Why names and deciding parts are missing from some past decisions; they are there on every one otherwise.',
+  })
+  notExplained?: string;
 }
 
 export const getPolicyEvaluations = defineQuery({
   path: 'get_policy_evaluations',
-  summary: 'Explains the decision on an activity: the outcome of each policy, for each vote.',
+  summary:
+    'Explains the decisions on an activity: for each vote, what each policy said, and which part of its text decided.',
   request: GetPolicyEvaluationsRequest,
   response: GetPolicyEvaluationsResponse,
-  async answer({ organizationId, activityId, paginationOptions }, { rows, page, saysNow }) {
-    const { decisions } = activityOf(rows, organizationId, activityId);
+  async answer(
+    { organizationId, activityId, paginationOptions },
+    { rows, page, saysNow, reasons, callerOrganizationId, callerUserId },
+  ) {
+    const { decisions, votes } = activityOf(rows, organizationId, activityId);
+    const { authority } = decisions[0]!;
+    const asked = {
+      organizationId,
+      activityId,
+      decisions: decisions.length,
+      isConcerned: votes.some(({ userId }) => userId === callerUserId),
+      // What a parent's policies say is for its own members.
+      ...(authority?.organizationId === callerOrganizationId ? { authority } : {}),
+    };
+    // Where the root quorum decided, no policy was asked.
+    const isExplained = decisions.some(({ by }) => by !== 'root-quorum');
+    const { told, notExplained }: ReasonsAnswer = isExplained ? await reasons(asked) : { told: [] };
+    const explained = new Map(told.map(({ voteId, outcomes }) => [voteId, outcomes]));
     const evaluations = decisions.map(({ voteId, outcome, by, policies, revision, rules, at }) => ({
       // One evaluation per vote, so the vote's id identifies it.
       id: voteId,
       activityId,
       organizationId,
       voteId,
-      policyEvaluations: policies,
+      policyEvaluations: explained.get(voteId) ?? policies,
       outcome,
       decidedBy: by,
       revision: String(revision),
@@ -362,6 +351,7 @@ export const getPolicyEvaluations = defineQuery({
     return {
       policyEvaluations: await page(partOf(evaluations, ({ id }) => id, paginationOptions)),
       ...(now ? { now: [...now] } : {}),
+      ...(notExplained === undefined ? {} : { notExplained }),
     };
   },
 });
@@ -381,7 +371,7 @@ export const listAppProofs = defineQuery({
   }),
 });
 
-/** An event as responses show it. */
+/** An event as responses show it; what its type says about `data` is known to the compiler by `Typed`. */
 export class RecordedEventShape {
   @Uuid()
   id!: string;
@@ -392,7 +382,7 @@ export class RecordedEventShape {
   @Described({ type: 'string' }, { about: 'Event type, in the past tense.' })
   type!: string;
 
-  @Described({ type: 'object' })
+  @Described({ type: 'object' }, { about: "By the event's type: docs/reference/events.md." })
   data!: object;
 
   @Described({ type: 'string', format: 'date-time' })
@@ -405,9 +395,12 @@ export class RecordedEventShape {
   redacted?: true;
 }
 
+/** Such a shape for each event of an organization: a union that its `type` tells apart. */
+export type Typed<Shape extends RecordedEventShape> = OrganizationEvent & Omit<Shape, 'type' | 'data'>;
+
 class ListActivityEventsResponse extends PagedResponse {
   @ListOf(() => RecordedEventShape)
-  events!: readonly RecordedEventShape[];
+  events!: readonly Typed<RecordedEventShape>[];
 }
 
 class ListActivityEventsRequest extends ActivityRequest {
@@ -423,7 +416,7 @@ export const listActivityEvents = defineQuery({
   async answer({ organizationId, activityId, after }, { rows, history, now, page }) {
     const { record } = storedActivity(rows, organizationId, activityId) ?? {};
     if (!record) throw noSuchActivity(organizationId, activityId);
-    async function* inTurn({ revisions, ...record }: StoredActivity) {
+    async function* inTurn({ revisions, ...record }: StoredActivity): AsyncGenerator<Typed<RecordedEventShape>> {
       let next = 0;
       let isAfter = after === undefined;
       for (const start of revisions) {
@@ -431,13 +424,13 @@ export const listActivityEvents = defineQuery({
         for await (const event of history(organizationId, start)) {
           const { $correlationId, at, hash } = event.metadata as EventMetadata;
           if ($correlationId !== activityId) break;
-          const { id, revision, type } = event;
-          const data = upcast(event).data as object;
+          const { id, revision } = event;
+          const recorded = organizationEvent(upcast(event));
           const recordedAt = new Date(at).toISOString();
-          const said = readableEventData({ type, data }, record, now);
-          const redacted = said === data ? {} : { redacted: true as const };
+          const said = readableEvent(recorded, record, now);
+          const redacted = said === recorded ? {} : { redacted: true as const };
           next = revision + 1;
-          if (isAfter) yield { id, revision: String(revision), type, data: said, recordedAt, hash, ...redacted };
+          if (isAfter) yield { id, revision: String(revision), ...said, recordedAt, hash, ...redacted };
           isAfter ||= id === after;
         }
       }

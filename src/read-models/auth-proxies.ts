@@ -1,5 +1,4 @@
-import { CoordinatorError } from '../domain/errors.js';
-import type { AuthProxy } from '../domain/organization/auth-proxy.js';
+import { noAuthProxy, type AuthProxy } from '../domain/organization/auth-proxy.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Described, Flag, Nested, Text, TextList, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
@@ -152,12 +151,7 @@ export const getAuthProxyConfig = defineQuery({
   response: GetAuthProxyConfigResponse,
   answer({ organizationId }, { rows }) {
     const proxy = authProxyOf(rows, organizationId);
-    if (!proxy) {
-      throw new CoordinatorError(
-        'NOT_FOUND',
-        `organization \`${organizationId}\` has no auth proxy: enable it with enable_auth_proxy first`,
-      );
-    }
+    if (!proxy) throw noAuthProxy('NOT_FOUND', organizationId);
     const { settings, createdAt, updatedAt, vaultId: _vaultId, ...facts } = proxy;
     const dates = { createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
     return { config: { ...facts, organizationId, ...settings, ...dates } };

@@ -4,11 +4,16 @@ import type { Limits } from '../domain/organization/limits.js';
 import type { User } from '../domain/organization/users.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { DecimalString, Described, Nested, Text, Uuid } from '../wire/fields.js';
-import type { PolicyOutcomeNowShape } from './activities.js';
+import type { ApproversAnswer } from './approvers.js';
 import type { Rows } from './database.js';
-import type { OrganizationEventShape } from './events.js';
+import type { DryRunTold } from './dry-run.js';
+import type { ListedEvent } from './events.js';
+import type { ProofAnswer, ProofQuestion } from './explanations.js';
+import type { LintPoliciesResponse } from './lint.js';
 import type { Elements, Page } from './pages.js';
+import type { PolicyOutcomeShape, ReasonsAnswer, ReasonsQuestion } from './reasons.js';
 import type { StateAnswer, StateQuestion } from './states.js';
+import type { WhatIfQuestion, WhatIfResponse } from './what-if.js';
 
 /** Every query names the organization it is about. */
 export class OrganizationRequest {
@@ -39,18 +44,43 @@ export interface QueryContext {
   /** Recorded events of an organization from a revision on. */
   readonly history: (organizationId: string, fromRevision: number) => AsyncIterable<RecordedEvent>;
   /** Events of an organization from a revision on, so many at most, as they may be read. */
-  readonly told: (organizationId: string, fromRevision: number, limit: number) => Promise<Page<OrganizationEventShape>>;
+  readonly told: (organizationId: string, fromRevision: number, limit: number) => Promise<Page<ListedEvent>>;
   /** What an organization was at points of its history, or what has changed between two, as it may be read. */
   readonly states: <Question extends StateQuestion>(
     organizationId: string,
     question: Question,
   ) => Promise<StateAnswer<Question['asks']>>;
+  /** What policies said in the past decisions on an activity, explained as far as that does not take too long. */
+  readonly reasons: (question: ReasonsQuestion) => Promise<ReasonsAnswer>;
+  /** Who could make an activity pass that waits for votes. */
+  readonly approvers: (activityId: string) => Promise<ApproversAnswer>;
+  /** Why a decision is what it is, as far as that does not take too long. */
+  readonly proofs: (question: ProofQuestion) => Promise<ProofAnswer>;
+  /** What is wrong with the organization's policies, or easily misunderstood. */
+  readonly lint: () => Promise<LintPoliciesResponse>;
+  /**
+   * What a draft would have changed in the whole history, as far as that does not take too long.
+   * @throws {CoordinatorError} INVALID_ARGUMENT for a draft that cannot hold; NOT_FOUND for a revision that there is not
+   */
+  readonly whatIf: (question: WhatIfQuestion) => Promise<WhatIfResponse>;
+  /**
+   * What an activity would come to if the caller submitted it.
+   * @throws {CoordinatorError} as the submit would before it is decided; PERMISSION_DENIED for a proof that is not for the caller
+   */
+  readonly dryRun: (
+    activity: {
+      readonly type: string;
+      readonly parameters: Readonly<Record<string, unknown>>;
+      readonly timestampMs: string;
+    },
+    withProof: boolean,
+  ) => Promise<DryRunTold & ProofAnswer>;
   /** A list of the answer, as far as there is room for it. */
   readonly page: <Element extends object>(elements: Elements<Element>) => Promise<Page<Element>>;
   /** One activity as this caller sees it, with what it waits for, and what it would sign. */
   readonly explained: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
   /** What each policy says of an activity that waits for votes, as things stand; undefined where that is not told. */
-  readonly saysNow: (activityId: string) => readonly PolicyOutcomeNowShape[] | undefined;
+  readonly saysNow: (activityId: string) => readonly PolicyOutcomeShape[] | undefined;
   /** As `explained`, of several activities, as far as the steps of one request last for them together. */
   readonly envelopes: (
     activityIds: readonly string[],
@@ -61,10 +91,10 @@ export interface QueryContext {
 type Answered<Response> = {
   readonly [Member in keyof Response]:
     | Response[Member]
-    | (Response[Member] extends readonly (infer Element extends object)[]
+    | (Exclude<Response[Member], undefined> extends readonly (infer Element extends object)[]
         ? Page<Element>
-        : Response[Member] extends object
-          ? Answered<Response[Member]>
+        : Exclude<Response[Member], undefined> extends object
+          ? Answered<Exclude<Response[Member], undefined>>
           : never);
 };
 

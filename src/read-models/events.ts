@@ -1,11 +1,12 @@
-import { readableEventData } from '../domain/activity/redaction.js';
+import { readableEvent } from '../domain/activity/redaction.js';
 import type { ActivityStatus } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { organizationEvent } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { upcast } from '../ledger/upcast.js';
 import { DecimalString, Described, ListOf, Nested, Uuid } from '../wire/fields.js';
-import { RecordedEventShape } from './activities.js';
+import { RecordedEventShape, type Typed } from './activities.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
 
@@ -32,7 +33,7 @@ class GetEventRequest extends OrganizationRequest {
 }
 
 /** An event of an organization, with where to find its cause. */
-export class OrganizationEventShape extends RecordedEventShape {
+class OrganizationEventShape extends RecordedEventShape {
   @Uuid({ optional: true, about: 'The activity it belongs to; absent if no request to this organization caused it.' })
   activityId?: string;
 
@@ -47,21 +48,24 @@ export class OrganizationEventShape extends RecordedEventShape {
   decidedAt?: string;
 }
 
+/** An event of an organization as `list_events` and `get_event` return it: its `type` says what `data` is. */
+export type ListedEvent = Typed<OrganizationEventShape>;
+
 class ListEventsResponse extends PagedResponse {
   @ListOf(() => OrganizationEventShape)
-  events!: readonly OrganizationEventShape[];
+  events!: readonly ListedEvent[];
 }
 
 class GetEventResponse {
   @Nested(() => OrganizationEventShape)
-  event!: OrganizationEventShape;
+  event!: ListedEvent;
 
   @Nested(() => OrganizationEventShape, {
     optional: true,
     about:
       'The event that caused it, with the signed request, its stamp and the decision; absent if it is the same event.',
   })
-  decision?: OrganizationEventShape;
+  decision?: ListedEvent;
 }
 
 export const listEvents = defineQuery({
@@ -84,7 +88,7 @@ export const getEvent = defineQuery({
   async answer({ organizationId, revision }, { told }) {
     const one = async (at: number) => {
       const { texts } = await told(organizationId, at, 1);
-      return texts[0] === undefined ? undefined : (JSON.parse(texts[0]) as OrganizationEventShape);
+      return texts[0] === undefined ? undefined : (JSON.parse(texts[0]) as ListedEvent);
     };
     const event = await one(Number(revision));
     if (!event) {
@@ -167,21 +171,20 @@ async function decisionBefore(rows: Rows, organizationId: string, event: Recorde
 }
 
 /** An event for readers, without secrets that are still usable. */
-export function toldEvent(recorded: RecordedEvent, cause: EventCause | undefined, now: number): OrganizationEventShape {
-  const { id, revision, type } = recorded;
+export function toldEvent(recorded: RecordedEvent, cause: EventCause | undefined, now: number): ListedEvent {
+  const { id, revision } = recorded;
   const { $correlationId, at, hash } = recorded.metadata as EventMetadata;
-  const data = upcast(recorded).data as object;
+  const event = organizationEvent(upcast(recorded));
   // Codes in a request that is not known to be done are omitted.
-  const said = readableEventData({ type, data }, { status: cause?.status ?? 'ACTIVITY_STATUS_PENDING' }, now);
+  const said = readableEvent(event, { status: cause?.status ?? 'ACTIVITY_STATUS_PENDING' }, now);
   return {
     id,
     revision: String(revision),
-    type,
-    data: said,
+    ...said,
     recordedAt: new Date(at).toISOString(),
     hash,
     ...(cause ? { activityId: $correlationId } : {}),
     ...(cause?.decidedAt === undefined ? {} : { decidedAt: String(cause.decidedAt) }),
-    ...(said === data ? {} : { redacted: true }),
+    ...(said === event ? {} : { redacted: true }),
   };
 }

@@ -13,11 +13,15 @@ import {
   getSmartContractInterface,
   listSmartContractInterfaces,
 } from './contract-interfaces.js';
+import { listMinimalApprovers } from './approvers.js';
 import { claimsModel } from './claims.js';
 import type { AnyQuery } from './define-query.js';
+import { dryRun } from './dry-run.js';
 import { getEvent, listEvents } from './events.js';
+import { explainActivity } from './explanations.js';
 import { denialsModel, listDenials } from './denials.js';
 import { endedVaultsModel } from './ended-vaults.js';
+import { lintPolicies } from './lint.js';
 import { invitationsModel, listInvitations } from './invitations.js';
 import { getOauth2Credential, listOauth2Credentials, oauth2CredentialsModel } from './oauth2-credentials.js';
 import { getOauthProviders } from './oauth-providers.js';
@@ -33,6 +37,7 @@ import { tokenUsesModel } from './token-uses.js';
 import { listUserTags, userTagsModel } from './user-tags.js';
 import { getApiKey, getApiKeys, getAuthenticator, getAuthenticators, getUser, listUsers, usersModel } from './users.js';
 import { getWallet, getWalletAccount, listWalletAccounts, listWallets, walletsModel } from './wallets.js';
+import { whatIf } from './what-if.js';
 import { listWebhookDeliveries, listWebhookEndpoints, webhooksModel } from './webhooks.js';
 
 /** Every read model. Users come before the models that show them. */
@@ -61,6 +66,8 @@ export const readModels: readonly ReadModel[] = [
 
 const listed = [
   compareStates,
+  dryRun,
+  explainActivity,
   getActivity,
   getApiKey,
   getApiKeys,
@@ -82,6 +89,7 @@ const listed = [
   getUser,
   getWallet,
   getWalletAccount,
+  lintPolicies,
   listActivities,
   listActivityEvents,
   listAppProofs,
@@ -89,6 +97,7 @@ const listed = [
   listEvents,
   listFiatOnRampCredentials,
   listInvitations,
+  listMinimalApprovers,
   listOauth2Credentials,
   listPolicies,
   listPrivateKeyTags,
@@ -102,6 +111,7 @@ const listed = [
   listWallets,
   listWebhookDeliveries,
   listWebhookEndpoints,
+  whatIf,
   whoami,
 ] as const satisfies readonly AnyQuery[];
 

@@ -1,54 +1,43 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { ListOf, Nested, Text, Uuid } from '../wire/fields.js';
-import type { Row, Rows } from './database.js';
+import type { Rows } from './database.js';
 import { defineQuery, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
-import { oldestFirst } from './pages.js';
+import { OwnedDocuments } from './owned-documents.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
+
+interface Oauth2Credential {
+  readonly oauth2CredentialId: string;
+  readonly provider: string;
+  readonly clientId: string;
+  /** Milliseconds since the epoch, like the other. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+const credentials = new OwnedDocuments<Oauth2Credential>('oauth2_credentials', 'oauth2_credential_id');
 
 /** Applications at OAuth 2.0 providers, without their secrets. */
 export const oauth2CredentialsModel: ReadModel = {
   name: 'oauth2-credentials',
-  version: 2,
-  tables: ['oauth2_credentials'],
-  schema: `
-    CREATE TABLE oauth2_credentials (
-      organization_id TEXT NOT NULL, oauth2_credential_id TEXT NOT NULL, provider TEXT NOT NULL, client_id TEXT NOT NULL,
-      created INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
-      PRIMARY KEY (organization_id, oauth2_credential_id)
-    ) WITHOUT ROWID;
-    CREATE INDEX oauth2_credentials_in_order ON oauth2_credentials (organization_id, created, oauth2_credential_id);`,
+  version: 3,
+  tables: [credentials.table],
+  schema: credentials.schema,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
-      case 'Oauth2CredentialCreated':
-        return rows.run(
-          'INSERT OR REPLACE INTO oauth2_credentials VALUES (?, ?, ?, ?, ?, ?, ?)',
-          organizationId,
-          event.data.oauth2CredentialId,
-          event.data.provider,
-          event.data.clientId,
-          position,
-          at,
-          at,
-        );
-      case 'Oauth2CredentialUpdated':
-        return rows.run(
-          `UPDATE oauth2_credentials SET provider = ?, client_id = ?, updated_at = ?
-           WHERE organization_id = ? AND oauth2_credential_id = ?`,
-          event.data.provider,
-          event.data.clientId,
-          at,
-          organizationId,
-          event.data.oauth2CredentialId,
-        );
+      case 'Oauth2CredentialCreated': {
+        const { oauth2CredentialId, provider, clientId } = event.data;
+        const doc = { oauth2CredentialId, provider, clientId, createdAt: at, updatedAt: at };
+        return credentials.put(rows, organizationId, oauth2CredentialId, position, doc);
+      }
+      case 'Oauth2CredentialUpdated': {
+        const { oauth2CredentialId, provider, clientId } = event.data;
+        return credentials.change(rows, organizationId, oauth2CredentialId, { provider, clientId, updatedAt: at });
+      }
       case 'Oauth2CredentialDeleted':
-        return rows.run(
-          'DELETE FROM oauth2_credentials WHERE organization_id = ? AND oauth2_credential_id = ?',
-          organizationId,
-          event.data.oauth2CredentialId,
-        );
+        return credentials.delete(rows, organizationId, event.data.oauth2CredentialId);
     }
   }),
 };
@@ -76,15 +65,14 @@ class Oauth2CredentialShape {
   updatedAt!: TimestampShape;
 }
 
-function credentialResource(row: Row): Oauth2CredentialShape {
+function credentialResource(organizationId: string, credential: Oauth2Credential): Oauth2CredentialShape {
+  const { createdAt, updatedAt, ...facts } = credential;
   return {
-    oauth2CredentialId: String(row['oauth2_credential_id']),
-    organizationId: String(row['organization_id']),
-    provider: String(row['provider']),
-    clientId: String(row['client_id']),
+    ...facts,
+    organizationId,
     encryptedClientSecret: '',
-    createdAt: timestamp(Number(row['created_at'])),
-    updatedAt: timestamp(Number(row['updated_at'])),
+    createdAt: timestamp(createdAt),
+    updatedAt: timestamp(updatedAt),
   };
 }
 
@@ -100,13 +88,7 @@ export const listOauth2Credentials = defineQuery({
   response: ListOauth2CredentialsResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
     oauth2Credentials: await page(
-      oldestFirst(
-        rows,
-        { table: 'oauth2_credentials', id: 'oauth2_credential_id' },
-        organizationId,
-        paginationOptions,
-        credentialResource,
-      ),
+      credentials.list(rows, organizationId, paginationOptions, (one) => credentialResource(organizationId, one)),
     ),
   }),
 });
@@ -127,18 +109,14 @@ export const getOauth2Credential = defineQuery({
   request: GetOauth2CredentialRequest,
   response: GetOauth2CredentialResponse,
   answer: ({ organizationId, oauth2CredentialId }, { rows }) => ({
-    oauth2Credential: credentialResource(credentialRow(rows, organizationId, oauth2CredentialId)),
+    oauth2Credential: credentialResource(organizationId, credentialOf(rows, organizationId, oauth2CredentialId)),
   }),
 });
 
 /** @throws {CoordinatorError} NOT_FOUND OAUTH2_CREDENTIAL_NOT_FOUND */
-function credentialRow(rows: Rows, organizationId: string, oauth2CredentialId: string): Row {
-  const row = rows.get(
-    'SELECT * FROM oauth2_credentials WHERE organization_id = ? AND oauth2_credential_id = ?',
-    organizationId,
-    oauth2CredentialId,
-  );
-  if (row) return row;
+function credentialOf(rows: Rows, organizationId: string, oauth2CredentialId: string): Oauth2Credential {
+  const credential = credentials.get(rows, organizationId, oauth2CredentialId);
+  if (credential) return credential;
   throw new CoordinatorError(
     'NOT_FOUND',
     `no OAuth 2.0 credential \`${oauth2CredentialId}\` in organization \`${organizationId}\``,

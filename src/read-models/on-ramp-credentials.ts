@@ -1,58 +1,46 @@
 import { onRampProviderNames } from '../domain/organization/on-ramp-credentials.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js';
-import type { Row } from './database.js';
 import { defineQuery, ListRequest, PagedResponse } from './define-query.js';
-import { oldestFirst } from './pages.js';
+import { OwnedDocuments } from './owned-documents.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
+
+interface OnRampCredential {
+  readonly fiatOnrampCredentialId: string;
+  readonly onrampProvider: string;
+  readonly projectId?: string | undefined;
+  readonly publishableApiKey: string;
+  readonly sandboxMode: boolean;
+  /** Milliseconds since the epoch, like the other. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+const credentials = new OwnedDocuments<OnRampCredential>('on_ramp_credentials', 'credential_id');
 
 /** Accounts at fiat on-ramps, without their secret keys. */
 export const onRampCredentialsModel: ReadModel = {
   name: 'on-ramp-credentials',
-  version: 2,
-  tables: ['on_ramp_credentials'],
-  schema: `
-    CREATE TABLE on_ramp_credentials (
-      organization_id TEXT NOT NULL, credential_id TEXT NOT NULL, provider TEXT NOT NULL, project_id TEXT,
-      publishable_api_key TEXT NOT NULL, sandbox_mode INTEGER NOT NULL,
-      created INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
-      PRIMARY KEY (organization_id, credential_id)
-    ) WITHOUT ROWID;
-    CREATE INDEX on_ramp_credentials_in_order ON on_ramp_credentials (organization_id, created, credential_id);`,
+  version: 3,
+  tables: [credentials.table],
+  schema: credentials.schema,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
-      case 'FiatOnRampCredentialCreated':
-        return rows.run(
-          'INSERT OR REPLACE INTO on_ramp_credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-          organizationId,
-          event.data.fiatOnRampCredentialId,
-          event.data.onrampProvider,
-          event.data.projectId ?? null,
-          event.data.publishableApiKey,
-          event.data.sandboxMode ? 1 : 0,
-          position,
-          at,
-          at,
-        );
-      case 'FiatOnRampCredentialUpdated':
-        return rows.run(
-          `UPDATE on_ramp_credentials SET provider = ?, project_id = ?, publishable_api_key = ?, updated_at = ?
-           WHERE organization_id = ? AND credential_id = ?`,
-          event.data.onrampProvider,
-          event.data.projectId ?? null,
-          event.data.publishableApiKey,
-          at,
-          organizationId,
-          event.data.fiatOnRampCredentialId,
-        );
+      case 'FiatOnRampCredentialCreated': {
+        const { fiatOnRampCredentialId: id, onrampProvider, projectId, publishableApiKey, sandboxMode } = event.data;
+        const facts = { fiatOnrampCredentialId: id, onrampProvider, projectId, publishableApiKey, sandboxMode };
+        const doc = { ...facts, createdAt: at, updatedAt: at };
+        return credentials.put(rows, organizationId, id, position, doc);
+      }
+      case 'FiatOnRampCredentialUpdated': {
+        const { fiatOnRampCredentialId: id, onrampProvider, projectId, publishableApiKey } = event.data;
+        const changes = { onrampProvider, projectId, publishableApiKey, updatedAt: at };
+        return credentials.change(rows, organizationId, id, changes);
+      }
       case 'FiatOnRampCredentialDeleted':
-        return rows.run(
-          'DELETE FROM on_ramp_credentials WHERE organization_id = ? AND credential_id = ?',
-          organizationId,
-          event.data.fiatOnRampCredentialId,
-        );
+        return credentials.delete(rows, organizationId, event.data.fiatOnRampCredentialId);
     }
   }),
 };
@@ -87,18 +75,15 @@ class FiatOnRampCredentialShape {
   updatedAt!: TimestampShape;
 }
 
-function credentialResource(row: Row): FiatOnRampCredentialShape {
-  const projectId = row['project_id'];
+function credentialResource(organizationId: string, credential: OnRampCredential): FiatOnRampCredentialShape {
+  const { projectId, createdAt, updatedAt, ...facts } = credential;
   return {
-    fiatOnrampCredentialId: String(row['credential_id']),
-    organizationId: String(row['organization_id']),
-    onrampProvider: String(row['provider']),
-    ...(projectId === null ? {} : { projectId: String(projectId) }),
-    publishableApiKey: String(row['publishable_api_key']),
+    ...facts,
+    ...(projectId === undefined ? {} : { projectId }),
+    organizationId,
     encryptedSecretApiKey: '',
-    sandboxMode: Number(row['sandbox_mode']) === 1,
-    createdAt: timestamp(Number(row['created_at'])),
-    updatedAt: timestamp(Number(row['updated_at'])),
+    createdAt: timestamp(createdAt),
+    updatedAt: timestamp(updatedAt),
   };
 }
 
@@ -114,13 +99,7 @@ export const listFiatOnRampCredentials = defineQuery({
   response: ListFiatOnRampCredentialsResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
     fiatOnRampCredentials: await page(
-      oldestFirst(
-        rows,
-        { table: 'on_ramp_credentials', id: 'credential_id' },
-        organizationId,
-        paginationOptions,
-        credentialResource,
-      ),
+      credentials.list(rows, organizationId, paginationOptions, (one) => credentialResource(organizationId, one)),
     ),
   }),
 });

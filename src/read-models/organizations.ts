@@ -1,5 +1,5 @@
-import { CoordinatorError } from '../domain/errors.js';
 import { limitList } from '../domain/organization/limits.js';
+import { noSuchOrganization } from '../domain/organization/organization.js';
 import type { RootQuorum } from '../domain/organization/settings.js';
 import { ListOf, Nested, Text, Uuid } from '../wire/fields.js';
 import { ContractInterfaceReferenceShape, contractInterfaceReferencesOf } from './contract-interfaces.js';
@@ -63,9 +63,7 @@ function put(rows: Rows, row: OrganizationRow): void {
 function organizationOf(rows: Rows, organizationId: string): OrganizationRow {
   const row = rows.get('SELECT doc FROM organizations WHERE organization_id = ?', organizationId);
   if (row) return JSON.parse(String(row['doc'])) as OrganizationRow;
-  throw new CoordinatorError('NOT_FOUND', `no organization found with the given ID \`${organizationId}\``, {
-    category: 'ORGANIZATION_NOT_FOUND',
-  });
+  throw noSuchOrganization(organizationId);
 }
 
 class WhoamiResponse {

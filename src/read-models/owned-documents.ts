@@ -3,17 +3,17 @@ import type { ListPage } from './define-query.js';
 import { oldestFirst, type Elements } from './pages.js';
 
 /**
- * A table of what organizations own: each thing by its id, as the JSON of what is known of it, listed in the order of creation.
- * Read and written by whole documents; what is looked for by other members needs a table of its own.
+ * A table of things that organizations own: one JSON document for each, by id, listed in the order of creation. Documents are
+ * read and written as a whole; look-ups by other members need a separate table.
  */
 export class OwnedDocuments<Doc extends object> {
-  /** Makes the table and the index of its order. */
+  /** Creates the table, and the index for its order. */
   readonly schema: string;
   private readonly puts: string;
   private readonly reads: string;
   private readonly deletes: string;
 
-  /** Both as SQL writes them: the table, and its column of ids. */
+  /** The names of the table, and of its column of ids, in SQL. */
   constructor(
     readonly table: string,
     private readonly id: string,
@@ -29,12 +29,12 @@ export class OwnedDocuments<Doc extends object> {
     this.deletes = `DELETE FROM ${table} WHERE organization_id = ? AND ${id} = ?`;
   }
 
-  /** @param created position of the event that it began with */
+  /** @param created position of the event that created it */
   put(rows: Rows, organizationId: string, id: string, created: bigint, doc: Doc): void {
     rows.run(this.puts, organizationId, id, created, JSON.stringify(doc));
   }
 
-  /** Changes members of a document. What is not there stays so. */
+  /** Changes members of a document, if it exists. */
   change(rows: Rows, organizationId: string, id: string, changes: Partial<Doc>): void {
     const row = rows.get(this.reads, organizationId, id);
     if (row) this.put(rows, organizationId, id, BigInt(row['created']!), { ...this.parse(row['doc']), ...changes });
@@ -50,8 +50,8 @@ export class OwnedDocuments<Doc extends object> {
   }
 
   /**
-   * Those of an organization, the oldest first: all, or the page that is asked for.
-   * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
+   * The documents of an organization, oldest first: all of them, or a page.
+   * @throws {CoordinatorError} INVALID_ARGUMENT if a cursor names nothing in the list
    */
   list<Element extends object>(
     rows: Rows,

@@ -2,27 +2,27 @@ import { invalidField, type CoordinatorError } from '../domain/errors.js';
 import type { Row, Rows } from './database.js';
 import type { ListPage, PaginationOptions } from './define-query.js';
 
-/** Values of columns: the rows that have them stand in the order of a list in one index. */
+/** Values of columns; an index has the rows with these values in the order of the list. */
 export type Run = Readonly<Record<string, string>>;
 
-/** A list of rows, the newest first. */
+/** A list of rows, newest first. */
 interface NewestFirst {
   readonly table: string;
-  /** What is told of each row. */
+  /** The element for a row. */
   readonly column: string;
-  /** Column that grows with time; of two rows that have the same there, what is told is the same. */
+  /** Column that grows with time; rows with the same value have the same element. */
   readonly order: string;
-  /** There may be such rows. */
+  /** Whether there may be such rows. */
   readonly isRepeated?: boolean;
-  /** The parts that it is made of, with the same columns; no row is in two of them. */
+  /** Its disjoint parts, with the same columns. */
   readonly runs: readonly Run[];
-  /** Where an element stands in that order; undefined when it is not in the list. */
+  /** The place of an element in that order; undefined if it is not in the list. */
   readonly orderOf: (id: string) => bigint | undefined;
 }
 
 /**
  * The number behind `paginationOptions.limit`.
- * @throws {CoordinatorError} INVALID_ARGUMENT when it is not a decimal string from "1" to "100"
+ * @throws {CoordinatorError} INVALID_ARGUMENT if it is not a decimal string from "1" to "100"
  */
 function pageLimit(options: PaginationOptions | undefined): number {
   const { limit } = options ?? {};
@@ -34,9 +34,9 @@ function pageLimit(options: PaginationOptions | undefined): number {
 }
 
 /**
- * One page of a list, the newest first. The newest stands first, so what comes after an element is older than it. A page
- * that is asked for only by what it stands before touches that element, so it is read from there. However long the list is
- * and however little of it is wanted, only what is on the page is read, and one row more of each run.
+ * One page of a list, newest first: what comes after an element is older. A page requested only by `before` ends right before
+ * that element, so it is read backwards from there. However long the list is, only the rows of the page are read, and one more of
+ * each run.
  * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
  */
 export function newestFirst(rows: Rows, list: NewestFirst, options: PaginationOptions | undefined): Keys {
@@ -59,13 +59,13 @@ export function newestFirst(rows: Rows, list: NewestFirst, options: PaginationOp
   return { keys: page, isBackward };
 }
 
-/** What is told of rows, in the order in which a page takes them; of one that goes back, the last row first. */
+/** The elements for rows, in the order in which a page takes them; backwards for a page that is read backwards. */
 interface Keys {
   readonly keys: readonly string[];
   readonly isBackward: boolean;
 }
 
-/** The elements behind keys, each read when its turn comes. */
+/** The elements with these keys, each read when it is needed. */
 export function elementsOf<Element extends object>(
   { keys, isBackward }: Keys,
   read: (key: string) => Element,
@@ -82,7 +82,7 @@ export function noElement(name: 'before' | 'after', id: string): CoordinatorErro
 }
 
 /**
- * A part of a list that is there as a whole, in the order that it has.
+ * A page of a list that is in memory, in its order.
  * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
  */
 export function partOf<Element extends object>(
@@ -103,12 +103,11 @@ export function partOf<Element extends object>(
   return { inTurn: limit === undefined ? inTurn : inTurn.slice(0, Number(limit)), isBackward };
 }
 
-/** Keys that are read at a time of a list without a limit. */
+/** How many keys of an unlimited list are read at a time. */
 const keysAtOnce = 256;
 
 /**
- * The rows of an organization in the order of their creation, each read when its turn comes: all of them, or those that are
- * asked for.
+ * The rows of an organization, oldest first, each read when it is needed: all of them, or a page.
  * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
  */
 export function oldestFirst<Element extends object>(
@@ -140,7 +139,7 @@ export function oldestFirst<Element extends object>(
       for (const key of keys) {
         const one = `SELECT * FROM ${table} WHERE organization_id = ? AND ${id} = ?`;
         const row = rows.get(one, organizationId, key['id']!);
-        // Others may have had their turn meanwhile.
+        // Others may have run in between.
         if (row) yield resource(row);
       }
       const last = keys.at(-1);
@@ -174,7 +173,7 @@ function read(
   );
 }
 
-/** The first elements of several ordered runs taken together; `sign` is -1 for falling order. */
+/** The first elements of several ordered runs, merged; `sign` is -1 for descending order. */
 function merged(
   { column, order, runs }: NewestFirst,
   sign: 1 | -1,
@@ -194,47 +193,47 @@ function merged(
     });
     const row = first.ahead.shift()!;
     page.push(told(row));
-    // Most of a page is often of one run.
+    // Often most of a page comes from one run.
     if (first.ahead.length === 0) first.ahead.push(...next(first.run, placeOf(row), Math.min(limit - page.length, 16)));
     if (first.ahead.length === 0) left = left.filter((one) => one !== first);
   }
   return page;
 }
 
-/** Bytes of the lists of one answer together: they end before they would be larger, with one element at least. */
+/** Maximum bytes of all lists in one response; each list still has at least one element. */
 export const mostBytesOfPages = 4 * 1024 * 1024;
 
-/** A list of an answer, each element as its JSON. */
+/** A list in a response, each element as JSON. */
 export interface Page<Element extends object = object> {
   readonly texts: readonly string[];
-  /** It ends because of its size. */
+  /** Cut because of its size. */
   readonly hasMore: boolean;
-  /** Never there: what the texts are the JSON of, for the compiler. */
+  /** Never set: tells the compiler what the texts are the JSON of. */
   readonly of?: Element;
 }
 
-/** Whether a value of an answer is a list that has been written. */
+/** Whether a value in a response is such a list. */
 export function isPage(value: unknown): value is Page {
   return typeof value === 'object' && value !== null && 'texts' in value && 'hasMore' in value;
 }
 
-/** Elements in the order in which a page takes them; of one that goes back, the last element first. */
+/** Elements in the order in which a page takes them; the last one first for a page that is read backwards. */
 export interface Elements<Element extends object = object, Turn = Iterable<Element> | AsyncIterable<Element>> {
   readonly inTurn: Turn;
   readonly isBackward: boolean;
 }
 
-/** An element that took so long to read has another turn to be written, in milliseconds. */
+/** An element that took so many milliseconds to read is written in another turn. */
 const longElementMs = 10;
 
 interface WriterPorts {
-  /** What to wait for until there is room for an answer of so many bytes. */
+  /** Waits until there is room for a response of so many bytes. */
   readonly room: (bytes: number) => Promise<void> | undefined;
-  /** What to wait for before an element is read, told how many bytes the one before it had. */
+  /** Waits for the turn to read the next element; takes the size of the previous one in bytes. */
   readonly turn: (bytes: number) => Promise<void> | undefined;
 }
 
-/** Writes lists of one answer, which have their bytes together; the first element is read in the turn of whoever asks. */
+/** Writes the lists of one response, which share their maximum size; the first element is read in the caller's turn. */
 export function pageWriter({
   room,
   turn,
@@ -253,7 +252,7 @@ export function pageWriter({
       // Awaited only where it is to come: whatever else has its turn would be let in before the element is written.
       const step: IteratorResult<object> = next instanceof Promise ? await next : next;
       if (step.done) break;
-      // What took long to read takes long to write.
+      // An element that took long to read also takes long to write.
       const again = performance.now() - begun < longElementMs ? undefined : turn(0);
       if (again) await again;
       const text = JSON.stringify(step.value);
@@ -270,7 +269,7 @@ export function pageWriter({
   };
 }
 
-/** The JSON of an answer, in which its lists stand as they were written. */
+/** The JSON of a response, with its lists as they were written. */
 export function answerText(answer: object): string {
   const members = Object.entries(answer).filter(([, value]) => value !== undefined);
   const texts = members.map(([name, value]) => `${JSON.stringify(name)}:${valueText(value)}`);

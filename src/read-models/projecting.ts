@@ -16,12 +16,12 @@ export interface Projecting {
   progress(): readonly Progress[];
   /** Takes the next events; resolves once their rows can be read. @throws if the rows cannot be written at all */
   project(events: readonly RecordedEvent[]): Promise<void>;
-  /** It no longer keeps the process alive, if it did: whoever waits for a response has to. */
+  /** From now on it does not keep the process alive; callers that wait for a response must do so themselves. */
   unref?(): void;
   close(): Promise<void>;
 }
 
-/** In this thread, in memory: for tests and short lives. */
+/** In this thread and in memory, for tests and short runs. */
 export function projectInMemory(): Projecting {
   const database = new ReadModelDatabase(':memory:');
   const projector = new Projector(database, readModels, { identity: 'memory', head: -1n });
@@ -52,7 +52,7 @@ export async function projectIntoFile(
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`the thread of the read models ended with code ${code}`)));
   });
-  // Those who wait for a response get the error; there may be none.
+  // Callers that wait for a response get the error; there may be none.
   gone.catch(() => undefined);
   const answer = async () => ((await Promise.race([once(worker, 'message'), gone])) as [readonly Progress[]])[0];
   let progress = await answer();

@@ -1,5 +1,6 @@
 import { bootStream } from '../domain/boots.js';
 import type { AttemptedVaultEvent, VaultAttempt } from '../domain/vault-attempt.js';
+import { isRecordedId } from '../domain/uuid.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import { isKept, type RecordedEvent } from '../ledger/event-store.js';
 import { upcast } from '../ledger/upcast.js';
@@ -181,7 +182,6 @@ export class Projector {
 }
 
 const vaultPrefix = 'vault-';
-const isUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
 /** The start of a vault created for a decision: the only part of its stream that read models see. */
 function attempted({ stream, revision, type, data, metadata }: RecordedEvent): AttemptedVaultEvent | undefined {
@@ -190,7 +190,7 @@ function attempted({ stream, revision, type, data, metadata }: RecordedEvent): A
   const vaultId = stream.slice(vaultPrefix.length);
   if (attempt) return { type, data: { vaultId, attempt } };
   // Earlier releases did not record what a vault was created for. Only the installation's own vault is for no decision.
-  if (revision !== 0 || !isUuid.test(vaultId)) return undefined;
+  if (revision !== 0 || !isRecordedId(vaultId)) return undefined;
   const { at } = metadata as EventMetadata;
   return { type, data: { vaultId, attempt: { organizationId, revision: -1, at } } };
 }

@@ -2,7 +2,7 @@ import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
 import { storedEvent } from '../ledger/stored-event.js';
 import type { Rows } from './database.js';
-import { causesOf, type OrganizationEventShape } from './events.js';
+import { causesOf, type ListedEvent } from './events.js';
 import { Families } from '../fairness/families.js';
 import { OwnThread } from '../threads/own-thread.js';
 import { packEvents } from './packed-events.js';
@@ -29,7 +29,7 @@ interface TellingOptions {
  */
 export class TellingThread {
   private readonly families = new Families(mostOfFamily, 'pages of events in progress or waiting');
-  private readonly thread: OwnThread<ToTell, Page<OrganizationEventShape>>;
+  private readonly thread: OwnThread<ToTell, Page<ListedEvent>>;
 
   constructor(
     private readonly store: Pick<EventStore, 'read'>,
@@ -55,7 +55,7 @@ export class TellingThread {
   async told(
     family: string,
     { organizationId, from, limit, now }: { organizationId: string; from: number; limit: number; now: number },
-  ): Promise<Page<OrganizationEventShape>> {
+  ): Promise<Page<ListedEvent>> {
     return this.families.inTurn({ family, organizationId }, async () => {
       const { events, hasMore } = await this.read(organizationId, from, limit);
       const stream = organizationStream(organizationId);

@@ -1,4 +1,4 @@
-import { toldEvent, type EventCause, type OrganizationEventShape } from './events.js';
+import { toldEvent, type EventCause, type ListedEvent } from './events.js';
 import { unpackEvents, type PackedEvents } from './packed-events.js';
 import { mostBytesOfPages, type Page } from './pages.js';
 
@@ -11,7 +11,7 @@ export interface ToTell {
 }
 
 /** Their page: it ends before it would exceed the size of a response, but has at least one event. */
-export function tellEvents({ events, causes, now }: ToTell): Page<OrganizationEventShape> {
+export function tellEvents({ events, causes, now }: ToTell): Page<ListedEvent> {
   const texts: string[] = [];
   let bytes = 0;
   for (const [index, event] of unpackEvents(events).entries()) {

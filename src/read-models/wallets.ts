@@ -7,7 +7,7 @@ import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { OwnedDocuments } from './owned-documents.js';
-import type { Elements } from './pages.js';
+import { noElement, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
@@ -385,7 +385,7 @@ function accountsPage(
       id,
     );
     if (!row || (walletId !== undefined && row['wallet_id'] !== walletId)) {
-      throw invalidField(`paginationOptions.${name}`, `is not an element of this list: \`${id}\``);
+      throw noElement(name, id);
     }
     where.push(`(position, place) ${comparison} (?, ?)`);
     values.push(BigInt(row['position']!), BigInt(row['place']!));

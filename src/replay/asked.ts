@@ -2,6 +2,7 @@ import { fingerprintOf } from '../decide/fingerprint.js';
 import type { Basis, Voter } from '../decide/basis.js';
 import type { Registry } from '../decide/registry.js';
 import { credentialsOf, invitedBy } from '../decide/resolve-caller.js';
+import { CoordinatorError } from '../domain/errors.js';
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { Vote, VoteSelection } from '../domain/activity/events.js';
 import { openByFingerprint } from '../domain/organization/open-activities.js';
@@ -11,8 +12,9 @@ import { derivedId } from '../ledger/ids.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { validate } from '../wire/validate.js';
 import type { Asked } from './branch.js';
-import { voterOf, type Deciding } from './decide-again.js';
+import type { Deciding } from './deciding-events.js';
 import { NoSuchBranch, type GivenRequest } from './fork-change.js';
+import { voterOf } from './recorded-basis.js';
 
 type Parameters = Readonly<Record<string, unknown>>;
 
@@ -161,4 +163,24 @@ export function askedFor({ given, recorded, at }: Unsigned, registry: Registry, 
   const { generateAppProofs } = (signed ?? {}) as { readonly generateAppProofs?: boolean };
   const submission = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs };
   return { what: { kind: 'submission', submission }, vote, voterIn };
+}
+
+/** @throws {NoSuchBranch} if nobody could send such a request */
+export function asking(make: () => Asked): Asked {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof CoordinatorError)) throw error;
+    throw new NoSuchBranch(`the request cannot be sent: ${error.message}`, { cause: error });
+  }
+}
+
+/** A denied request, if this release takes its body; else why not. */
+export function askedSafely(make: () => Asked | string): Asked | string {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof CoordinatorError)) throw error;
+    return 'this release does not take its body';
+  }
 }

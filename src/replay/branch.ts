@@ -1,22 +1,51 @@
-import type { Basis, Prepared, Submission, DecisionResult, Voter } from '../decide/basis.js';
+import { isMap } from 'node:util/types';
+import {
+  ReadFirst,
+  type Basis,
+  type Prepared,
+  type Submission,
+  type DecisionResult,
+  type Voter,
+} from '../decide/basis.js';
 import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
 import type { Vote } from '../domain/activity/events.js';
+import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { hasLapsed } from '../domain/organization/claims.js';
 import { openByFingerprint, type OpenActivity } from '../domain/organization/open-activities.js';
-import { evolve, type Organization, type OrganizationEvent } from '../domain/organization/organization.js';
-import { plain } from './decide-again.js';
+import {
+  evolve,
+  type Organization,
+  type OrganizationEvent,
+  type OrganizationView,
+} from '../domain/organization/organization.js';
+import { decisionSteps, decodingSteps, Steps, weights } from '../domain/steps.js';
+import { plain } from './deciding-events.js';
 import { keptState } from './fold-to.js';
 
 /** The outcome of a request. */
 export type Came =
   | { readonly kind: 'decided'; readonly events: readonly OrganizationEvent[] }
   | { readonly kind: 'refused'; readonly error: CoordinatorError }
-  /** It cannot be decided. `events` are those known anyway. */
-  | { readonly kind: 'unknown'; readonly why: string; readonly events: readonly OrganizationEvent[] };
+  /** Its effects cannot be known. `events` are those known anyway. */
+  | {
+      readonly kind: 'unknown';
+      readonly why: string;
+      readonly events: readonly OrganizationEvent[];
+      /** It was decided all the same, and is allowed. */
+      readonly isAllowed?: true;
+    };
+
+/** What holds throughout a branch, whatever its requests do. */
+export interface HeldFacts {
+  /** Events that make it hold in a state; none where it does. */
+  missingIn(organization: OrganizationView): readonly OrganizationEvent[];
+  /** What finding them takes, in steps. */
+  stepsIn(organization: OrganizationView): number;
+}
 
 /** A request to be decided on a branch: a submission, or a vote on a waiting activity. */
 export interface Asked {
@@ -32,6 +61,9 @@ export interface Asked {
 /** What a request is decided by, besides the state. */
 export type Terms = Pick<Basis, 'now' | 'rules' | 'limits' | 'revision'>;
 
+/** What a decision takes besides what policies do: applying it, and comparing it with the record. */
+const stepsBeside = 2_000;
+
 /** No event of the branch records what a verb has taken from outside. */
 const notInHistory = new CoordinatorError('UNAVAILABLE', 'what it would have taken from outside is not in the history');
 
@@ -43,16 +75,24 @@ export class Branch {
   constructor(
     private readonly registry: Registry,
     readonly organization: Organization,
+    private readonly held?: HeldFacts,
+    /** Counts what its decisions take; the budget of each is its own. */
+    private readonly meter?: Steps,
   ) {}
 
   /** A copy, to continue in another way. */
-  copy(): Branch {
-    return new Branch(this.registry, keptState(this.organization) as Organization);
+  copy(held = this.held): Branch {
+    this.meter?.note(weights.listElement * sizeOf(this.organization));
+    return new Branch(this.registry, keptState(this.organization) as Organization, held, this.meter);
   }
 
   /** @throws {Error} when an event cannot be folded */
   take(events: readonly OrganizationEvent[], at: number): void {
     for (const event of events) evolve(this.organization, event, at);
+    // What becomes of activities touches nothing else.
+    if (!this.held || (events.length > 0 && events.every(({ type }) => type.startsWith('Activity')))) return;
+    this.meter?.note(this.held.stepsIn(this.organization));
+    for (const event of this.held.missingIn(this.organization)) evolve(this.organization, event, at);
   }
 
   isAbsent(activityId: string): void {
@@ -71,12 +111,30 @@ export class Branch {
    * @param given output of its `prepare`, if history has it
    */
   decide(asked: Asked, terms: Terms, given: Prepared): Came {
-    const { organization, registry } = this;
-    const { vote, what } = asked;
+    const { organization, registry, meter } = this;
     const basis: Basis = { registry, organization, ...terms };
+    if (!meter) return this.decideOn(basis, asked, given);
+    const rules = terms.rules ?? rulesNumber;
+    const steps = new Steps(decisionSteps(rules));
+    const reading = new Steps();
+    try {
+      return this.decideOn({ ...basis, steps, reading }, asked, given);
+    } catch (error) {
+      if (!(error instanceof ReadFirst)) throw error;
+      meter.note(decodingSteps);
+      return this.decideOn({ ...basis, steps: new Steps(decisionSteps(rules)) }, asked, given);
+    } finally {
+      meter.note(stepsBeside + steps.spent + reading.spent);
+    }
+  }
+
+  /** @throws {ReadFirst} if the basis limits what is read in place */
+  private decideOn(basis: Basis, asked: Asked, given: Prepared): Came {
+    const { organization, registry, now } = basis;
+    const { vote, what } = asked;
     try {
       if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
-      if (hasLapsed(organization, terms.now)) throw signUpLapsed(organization.organizationId);
+      if (hasLapsed(organization, now)) throw signUpLapsed(organization.organizationId);
       if (what.kind === 'vote') {
         const open = this.waitingFor(asked);
         if (!open) throw this.notOpen(what);
@@ -90,6 +148,7 @@ export class Branch {
       return cameOf((prepared) => decideSubmit(basis, whole, vote, voter, prepared), given);
     } catch (error) {
       if (error instanceof CoordinatorError) return { kind: 'refused', error };
+      if (error instanceof ReadFirst) throw error;
       return { kind: 'unknown', why: error instanceof Error ? error.message : String(error), events: [] };
     }
   }
@@ -107,13 +166,13 @@ function cameOf(decide: (prepared: Prepared) => DecisionResult, given: Prepared)
   const why = `it is allowed, and ${notInHistory.message}`;
   try {
     const without = decide({ refusal: notInHistory });
-    if (without === 'prepare-first') return { kind: 'unknown', why, events: [] };
+    if (without === 'prepare-first') return { kind: 'unknown', why, events: [], isAllowed: true };
     const end = without.events.at(-1);
     const isUnknown = end?.type === 'ActivityFailed' && end.data.failure.message === notInHistory.message;
     const events = without.events.map(plain);
-    return isUnknown ? { kind: 'unknown', why, events } : { kind: 'decided', events };
+    return isUnknown ? { kind: 'unknown', why, events, isAllowed: true } : { kind: 'decided', events };
   } catch (error) {
-    if (error === notInHistory) return { kind: 'unknown', why, events: [] };
+    if (error === notInHistory) return { kind: 'unknown', why, events: [], isAllowed: true };
     throw error;
   }
 }
@@ -126,4 +185,24 @@ function whoever(find: () => Voter): Voter {
     if (error instanceof CoordinatorError) throw error;
     throw new CoordinatorError('UNAUTHENTICATED', error instanceof Error ? error.message : String(error));
   }
+}
+
+/** What is known to follow. */
+export function eventsOf(came: Came): readonly OrganizationEvent[] {
+  return came.kind === 'refused' ? [] : came.events;
+}
+
+/** Whether the outcome is an activity. */
+export function isSubmitted(came: Came | undefined): boolean {
+  return came !== undefined && eventsOf(came).some(({ type }) => type === 'ActivitySubmitted');
+}
+
+/** Whether the policies, or the owner of what was asked for, said no. */
+export function isDenied(came: Came): boolean {
+  return came.kind === 'refused' && came.error.code === 'PERMISSION_DENIED';
+}
+
+/** How many entries the maps of a state have. */
+function sizeOf(organization: OrganizationView): number {
+  return Object.values(organization).reduce((sum: number, slice) => sum + (isMap(slice) ? slice.size : 0), 0);
 }

@@ -1,45 +1,16 @@
-import { decideSubmit } from '../decide/submit.js';
-import { decideVote } from '../decide/vote.js';
-import { RecordedActivity } from '../activities/recorded-activity.js';
-import type { Basis, Voter, Prepared, Submission, DecisionResult } from '../decide/basis.js';
-import { fingerprintOf } from '../decide/fingerprint.js';
-import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
-import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
-import { attestedCredential, credentialsOf, invitedBy, testKeyCaller } from '../decide/resolve-caller.js';
-import { parseStrictJson } from '../wire/strict-json.js';
-import { validate } from '../wire/validate.js';
-import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
+import type { Basis } from '../decide/basis.js';
+import type { Registry } from '../decide/registry.js';
 import { rulesNumber } from '../domain/activity/rules.js';
-import { CoordinatorError } from '../domain/errors.js';
 import { isLimitsSet } from '../domain/organization/limits.js';
-import type { OpenActivity } from '../domain/organization/open-activities.js';
-import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
-import { upcast } from '../ledger/upcast.js';
-
-/** What history says about one decision, and the result of deciding it again. Events as plain JSON, type and data. */
-export interface Redecided {
-  readonly revision: number;
-  readonly activityType: string;
-  readonly recorded: readonly object[];
-  readonly again: readonly object[];
-  readonly outcome: string;
-  readonly outcomeAgain: string;
-}
-
-/** An event that starts a decision: a request or a vote. */
-export type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityApproved' | 'ActivityRejected' }>;
-
-/** Events that start a decision, with its basis. */
-export const decidingTypes: ReadonlySet<string> = new Set<Deciding['type']>([
-  'ActivitySubmitted',
-  'ActivityApproved',
-  'ActivityRejected',
-]);
+import { fold, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
+import { decidingTypes, eventOf, isDeciding, rulesOf, type Deciding } from './deciding-events.js';
+import { again, type Redecided } from './decision-again.js';
+import type { ParentAt } from './recorded-basis.js';
 
 /** Reported for each decision that an earlier release made by rules without a number. */
-const beforeNumbers = 'made before rules were numbered, so not decided again';
+export const beforeNumbers = 'made before rules were numbered, so not decided again';
 
 /** The decisions of a stream that `redecide` skips, and why. */
 export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: number; why: string }[] {
@@ -51,16 +22,6 @@ export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: n
   });
 }
 
-/** Whether an event says which rules decided. */
-export function isNumbered(event: OrganizationEvent): boolean {
-  return isDeciding(event) && rulesOf(event) !== undefined;
-}
-
-/** The number of the rules that decided, if it says so. */
-export function rulesOf({ type, data }: Deciding): number | undefined {
-  return type === 'ActivityRejected' ? data.rules : data.decision.rules;
-}
-
 /** What is recorded as a decision cannot be one: `cause` says why. */
 export class NotDecidable extends Error {
   constructor(override readonly cause: unknown) {
@@ -68,9 +29,6 @@ export class NotDecidable extends Error {
     this.name = 'NotDecidable';
   }
 }
-
-/** A parent as a decision in its sub-organization saw it: at one revision of its stream. */
-export type ParentAt = (authority: NonNullable<Decision['authority']>) => NonNullable<Voter['authority']>;
 
 /** An event, and its link in the chain if that was verified. */
 interface Taken {
@@ -135,9 +93,7 @@ export class Redeciding {
   }
 
   private fold({ recorded, hash }: Taken): void {
-    apply(this.loaded, recorded, hash);
-    // Only answering repeated requests needs those.
-    this.loaded.recent.clear();
+    fold(this.loaded, recorded, hash);
   }
 
   /** The organization after `settle`. */
@@ -195,7 +151,7 @@ export function redecide(
 ): Redecided[] {
   const redeciding = new Redeciding(registry, (authority) => {
     const parent = nothingLoaded();
-    for (const event of parentStream.slice(0, authority.revision + 1)) apply(parent, event);
+    for (const event of parentStream.slice(0, authority.revision + 1)) fold(parent, event);
     return parent;
   });
   const made = stream.map((recorded) => {
@@ -206,205 +162,6 @@ export function redecide(
   return [...made, redeciding.settle()].filter((one) => one !== undefined);
 }
 
-function again(
-  basis: Basis,
-  event: Deciding,
-  effects: readonly OrganizationEvent[],
-  revision: number,
-  parentAt: ParentAt,
-  redacted = false,
-): Redecided {
-  const { vote } = event.data;
-  const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
-  const voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
-  // Parts replaced in an export match no fingerprint; `verify` accepts such events only from an import.
-  if (!redacted && fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
-    throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
-  }
-  const { activityType, outcome, result } =
-    event.type === 'ActivitySubmitted'
-      ? submitAgain(basis, event, effects, voter)
-      : voteAgain(basis, event, effects, voter);
-  if (result === 'prepare-first') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
-  return {
-    revision,
-    activityType,
-    recorded: [event, ...effects],
-    again: inRecordedWords(result.events.map(plain), [event, ...effects]),
-    outcome,
-    outcomeAgain: result.outcome,
-  };
-}
-
-/**
- * The outcome of a decision, with a failure in the words recorded then: its code was decided, and wording may improve.
- */
-export function inRecordedWords(
-  again: readonly OrganizationEvent[],
-  recorded: readonly OrganizationEvent[],
-): readonly OrganizationEvent[] {
-  return again.map((made, index) => inWordsOf(index === again.length - 1 ? recorded.at(-1) : recorded[index], made));
-}
-
-function inWordsOf(recorded: OrganizationEvent | undefined, made: OrganizationEvent): OrganizationEvent {
-  if (made.type === 'ActivityFailed' && recorded?.type === made.type) {
-    const { failure } = recorded.data;
-    return failure.code === made.data.failure.code ? { ...made, data: { ...made.data, failure } } : made;
-  }
-  if (made.type === 'ActivitySubmitted' && recorded?.type === made.type) {
-    return { ...made, data: { ...made.data, decision: inWordsOfDecision(recorded.data.decision, made.data.decision) } };
-  }
-  if (made.type === 'ActivityApproved' && recorded?.type === made.type) {
-    return { ...made, data: { ...made.data, decision: inWordsOfDecision(recorded.data.decision, made.data.decision) } };
-  }
-  return made;
-}
-
-/** Why a policy could not be read, as a sentence. */
-function inWordsOfDecision(recorded: Decision, made: Decision): Decision {
-  const policies = made.policies.map((one, index) => {
-    const was = recorded.policies[index];
-    if (one.error === undefined || was?.error === undefined || was.policyId !== one.policyId) return one;
-    return { ...one, error: was.error };
-  });
-  return { ...made, policies };
-}
-
-function submitAgain(
-  basis: Basis,
-  { data }: Extract<Deciding, { type: 'ActivitySubmitted' }>,
-  effects: readonly OrganizationEvent[],
-  voter: Voter,
-) {
-  const { activityId, type, intent: parameters, fingerprint, timestampMs, generateAppProofs, vote, decision } = data;
-  const version = activityVersion(basis.registry, type);
-  const prepared = preparation(basis.registry, type, parameters, effects, basis.organization);
-  const { found } = decision;
-  const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs, found };
-  const decide = (submission: Submission) => decideSubmit(basis, submission, vote, voter, prepared);
-  const result = decide({ ...rest, intent: newestIntent(version, parameters) });
-
-  // Deciding from the signed bytes must give the same as from what was kept of them.
-  const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
-  const submitted = validate(version.intent, signed['parameters'] as object, 'parameters');
-  const fromBytes = decide({ ...rest, intent: newestIntent(version, submitted) });
-  sameResult(result, fromBytes);
-  const { parameters: signedParameters, type: signedType, timestampMs: signedTime } = signed;
-  const kept = JSON.stringify([signedParameters, signedType, signedTime]);
-  if (kept !== JSON.stringify([parameters, type, timestampMs])) {
-    throw new Error(`activity \`${activityId}\` does not keep what was signed: ${kept}`);
-  }
-  checkSignedFor(basis, signed['organizationId']);
-  return { activityType: type, outcome: decision.outcome, result };
-}
-
-function voteAgain(
-  basis: Basis,
-  event: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
-  effects: readonly OrganizationEvent[],
-  voter: Voter,
-) {
-  const { activityId, vote } = event.data;
-  const open = basis.organization.openActivities.get(activityId);
-  if (!open) throw new Error(`a vote on activity \`${activityId}\`, which is not waiting for votes`);
-  checkWord(basis, event, open);
-  const prepared = preparation(basis.registry, open.type, open.intent, effects, basis.organization);
-  // A vote whose approval is not enough yet is recorded with the outcome of the policies.
-  const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
-  const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
-  return { activityType: open.type, outcome, result: decideVote(basis, open, vote, voter, prepared) };
-}
-
-/** A body may name the organization that it is recorded in, or its parent (client protocol 1.4). */
-function checkSignedFor({ organization }: Basis, signedFor: unknown): void {
-  const { organizationId, parentOrganizationId } = organization;
-  const named = typeof signedFor === 'string' ? signedFor.toLowerCase() : signedFor;
-  if (named === organizationId.toLowerCase() || named === parentOrganizationId?.toLowerCase()) return;
-  throw new Error(`the signed request is for organization \`${String(signedFor)}\`, not for this one`);
-}
-
-/** A signed vote names its activity and agrees with the event; or it is the body that is voted on. */
-function checkWord(
-  basis: Basis,
-  { type, data: { vote } }: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
-  open: OpenActivity,
-): void {
-  const words = [open.fingerprint, ...open.votes.map(({ fingerprint }) => fingerprint)];
-  const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
-  checkSignedFor(basis, signed['organizationId']);
-  if (words.includes(vote.fingerprint)) {
-    const same = open.votes.find(({ fingerprint }) => fingerprint === vote.fingerprint);
-    if (same && same.selection !== vote.selection) throw new Error('the same signed vote counts for and against');
-    return;
-  }
-  const definition = basis.registry.versions.get(String(signed['type']))?.definition;
-  if (definition?.kind !== 'vote')
-    throw new Error(`the signed request is not a vote, but \`${String(signed['type'])}\``);
-  const said = definition.selection === 'VOTE_SELECTION_APPROVED' ? 'ActivityApproved' : 'ActivityRejected';
-  if (said !== type) throw new Error(`what was signed is \`${definition.selection}\``);
-  const { fingerprint } = signed['parameters'] as { readonly fingerprint?: unknown };
-  if (!words.includes(String(fingerprint))) {
-    throw new Error(`the signed vote is on \`${String(fingerprint)}\`, not on activity \`${open.activityId}\``);
-  }
-}
-
-/** The deciding parent, as it was seen. @throws {Error} if its stream does not exist */
-export function authorityOf({ authority }: Decision, parentAt: ParentAt): Voter['authority'] {
-  if (!authority) return undefined;
-  const { organization, revision } = parentAt(authority);
-  const seen = { organizationId: organization.organizationId, revision };
-  if (seen.organizationId !== authority.organizationId || seen.revision !== authority.revision) {
-    throw new Error(`decided by ${JSON.stringify(authority)}, whose stream is missing: ${JSON.stringify(seen)}`);
-  }
-  return { organization, revision };
-}
-
-/**
- * The voter, with the credential as the organization knew it before the vote.
- * @throws {Error} if the user or the credential does not exist
- */
-export function voterOf({ organization, now }: Basis, { userId, credentialId, publicKey, attestation }: Vote): Voter {
-  const invited = invitedBy(publicKey, organization, now);
-  if (invited?.user.userId === userId) return { userId, credential: invited.credential };
-  const user = organization.users.get(userId);
-  if (!user) throw new Error(`a vote by user \`${userId}\`, who does not exist`);
-  const standIn = testKeyCaller(organization, publicKey);
-  if (standIn?.user.userId === userId && standIn.credential.id === credentialId) {
-    return { userId, credential: standIn.credential };
-  }
-  const attested = attestation && attestedCredential(user, attestation, publicKey);
-  const credential = [...(attested ? [attested] : []), ...credentialsOf(user)].find(({ id }) => id === credentialId);
-  if (credential?.publicKey !== publicKey) throw new Error(`user \`${userId}\` has no credential \`${credentialId}\``);
-  return { userId, credential };
-}
-
-/** The output that `prepare` must have had, or why it failed. */
-export function preparation(
-  registry: Registry,
-  type: string,
-  parameters: object,
-  effects: readonly OrganizationEvent[],
-  organization: OrganizationView,
-): Prepared {
-  const version = activityVersion(registry, type);
-  const { definition } = version;
-  const end = effects.at(-1);
-  if (!definition.recall || !end) return undefined;
-  // One that fails with effects was decided to fail, by what it had prepared.
-  if (end.type === 'ActivityFailed' && effects.length === 1) {
-    const { code, message } = end.data.failure;
-    return { refusal: new CoordinatorError(code, message) };
-  }
-  const recorded = new RecordedActivity(effects);
-  return { value: definition.recall(newestIntent(version, parameters), recorded, organization) };
-}
-
-function sameResult(one: DecisionResult, other: DecisionResult): void {
-  const text = (result: DecisionResult) => JSON.stringify(result);
-  if (text(one) !== text(other))
-    throw new Error(`the signed bytes lead to a different decision:\n${text(one)}\n${text(other)}`);
-}
-
 function checkSameCause(deciding: RecordedEvent, effect: RecordedEvent): void {
   const of = ({ metadata }: RecordedEvent) => {
     const { at, $correlationId, $causationId } = metadata as EventMetadata;
@@ -413,17 +170,3 @@ function checkSameCause(deciding: RecordedEvent, effect: RecordedEvent): void {
   if (of(deciding) === of(effect)) return;
   throw new Error(`revision ${effect.revision} does not follow from revision ${deciding.revision}: ${of(effect)}`);
 }
-
-/** A recorded event as readers see it, including what the store keeps only once. */
-export function eventOf(recorded: RecordedEvent): OrganizationEvent {
-  const { type, data } = upcast(recorded);
-  return { type, data } as OrganizationEvent;
-}
-
-/** Whether the event starts a decision. */
-export function isDeciding(event: OrganizationEvent): event is Deciding {
-  return decidingTypes.has(event.type);
-}
-
-/** In stored form. */
-export const plain = (event: OrganizationEvent) => JSON.parse(JSON.stringify(event)) as OrganizationEvent;

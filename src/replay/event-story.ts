@@ -1,15 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { ExplainedOutcome } from '../decide/refusals.js';
 import type { Registry } from '../decide/registry.js';
-import { readableEventData } from '../domain/activity/redaction.js';
+import { readableEvent } from '../domain/activity/redaction.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { Steps } from '../domain/steps.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
 import { compareStates, type StateChange } from './compare-states.js';
-import { eventOf, NotDecidable, Redeciding, type ParentAt } from './decide-again.js';
+import { beforeNumbers, NotDecidable, Redeciding } from './decide-again.js';
+import { eventOf } from './deciding-events.js';
+import type { ParentAt } from './recorded-basis.js';
+import { reasonsOf } from './decision-reasons.js';
+import { noEventsOf } from './find-organization.js';
 import { foldTo } from './fold-to.js';
 import type { OrganizationReplay } from './organization-replay.js';
+import { reasonsSteps } from './tell-reasons.js';
 import { problemWith } from './verify-vote.js';
 
 /** One user's vote, and whether its stamp is valid for the stored bytes. */
@@ -34,7 +41,8 @@ export interface DecisionTold {
   readonly outcome: string;
   readonly by: Decision['by'] | 'vote';
   readonly rules: number | undefined;
-  readonly policies: readonly { policyId: string; policyName: string | undefined; outcome: string; reason?: string }[];
+  /** With their names at that time, and the part of each policy's text that decided. */
+  readonly policies: readonly ExplainedOutcome[];
   readonly votes: readonly VoteTold[];
   /** `same`, or the difference, or why it was not made again. */
   readonly again: string;
@@ -86,8 +94,8 @@ function told(recorded: RecordedEvent, now: number): Omit<EventTold, 'decision' 
 }
 
 /** Whether it was completed is not looked up, so its codes stay hidden. */
-function readable({ type, data }: OrganizationEvent, now: number): object {
-  return readableEventData({ type, data }, { status: 'ACTIVITY_STATUS_PENDING' }, now);
+function readable(event: OrganizationEvent, now: number): object {
+  return readableEvent(event, { status: 'ACTIVITY_STATUS_PENDING' }, now).data;
 }
 
 type Deciding = Extract<ActivityEvent, { data: { vote: unknown } }>;
@@ -107,6 +115,21 @@ async function tellDecision(
   const votes: VoteTold[] = [];
   for (const one of [...(open?.votes ?? []), { ...vote, at }]) votes.push(await tellVote(one, before));
   const decision = event.type === 'ActivityRejected' ? undefined : event.data.decision;
+  const parent = decision?.authority && (await parentAt(replay.store, decision.authority));
+  const policies =
+    event.type === 'ActivityRejected'
+      ? []
+      : reasonsOf(
+          {
+            registry,
+            event,
+            organization: before,
+            revision: revision - 1,
+            at,
+            ...(parent ? { authority: parent } : {}),
+          },
+          new Steps(reasonsSteps),
+        );
   const { message } = (readable(event, now) as { readonly vote: Vote }).vote;
   const outcome = decision?.outcome ?? 'deny-explicit';
   return {
@@ -117,12 +140,9 @@ async function tellDecision(
     outcome: outcome === 'deny-implicit' && event.type === 'ActivityApproved' ? 'consensus-needed' : outcome,
     by: decision?.by ?? 'vote',
     rules: event.type === 'ActivityRejected' ? event.data.rules : event.data.decision.rules,
-    policies: (decision?.policies ?? []).map((policy) => ({
-      ...policy,
-      policyName: before.policies.get(policy.policyId)?.policyName,
-    })),
+    policies: policies ?? decision?.policies ?? [],
     votes,
-    again: await decidedAgain(replay, registry, revision, run, decision?.authority),
+    again: await decidedAgain(replay, registry, revision, run, parent),
   };
 }
 
@@ -148,9 +168,8 @@ async function decidedAgain(
   registry: Registry,
   revision: number,
   run: readonly RecordedEvent[],
-  authority: Decision['authority'],
+  parent: ReturnType<ParentAt> | undefined,
 ): Promise<string> {
-  const parent = authority && (await parentAt(replay.store, authority));
   const redeciding = new Redeciding(registry, () => {
     if (parent) return parent;
     throw new Error('the parent’s stream, on which the decision is based, is missing');
@@ -159,7 +178,7 @@ async function decidedAgain(
     redeciding.goOn(await replay.loadedAt(revision - 1));
     for (const event of run) redeciding.take(event);
     const made = redeciding.settle();
-    if (!made) return 'made before rules were numbered, so not decided again';
+    if (!made) return beforeNumbers;
     if (made.outcome !== made.outcomeAgain) return `yields \`${made.outcomeAgain}\``;
     const length = Math.max(made.recorded.length, made.again.length);
     for (let at = 0; at < length; at++) {
@@ -221,11 +240,7 @@ export async function tellActivity(
     last = at;
   }
   if (steps.length > 0) return steps;
-  throw new CoordinatorError(
-    'NOT_FOUND',
-    `organization \`${replay.organizationId}\` has no events of activity \`${activityId}\`: if it was denied, see ` +
-      '`list_denials`',
-  );
+  throw noEventsOf(activityId, replay.organizationId);
 }
 
 async function revisionsOf(replay: OrganizationReplay, activityId: string): Promise<number[]> {

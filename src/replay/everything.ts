@@ -30,7 +30,7 @@ export async function* everythingIn(store: EventReader): AsyncGenerator<Recorded
 
 /** Events of several streams in the order of the store, up to a position. */
 export async function* streamsIn(
-  store: EventReader,
+  store: Pick<EventReader, 'read'>,
   streams: readonly string[],
   head: bigint,
 ): AsyncGenerator<RecordedEvent> {

@@ -1,3 +1,4 @@
+import { CoordinatorError } from '../domain/errors.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { everythingIn } from './everything.js';
@@ -26,4 +27,12 @@ async function organizationOf(
     if (organizationId !== undefined && fits(event)) return organizationId;
   }
   return undefined;
+}
+
+/** The refusal of a question about an activity that an organization's stream does not have. */
+export function noEventsOf(activityId: string, organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'NOT_FOUND',
+    `organization \`${organizationId}\` has no events of activity \`${activityId}\`: if it was denied, see \`list_denials\``,
+  );
 }

@@ -1,5 +1,5 @@
 import { isMap } from 'node:util/types';
-import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
+import { fold, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { organizationStream, type Organization, type OrganizationView } from '../domain/organization/organization.js';
 import type { EventReader } from '../ledger/event-store.js';
 import type { Point } from '../read-models/states.js';
@@ -37,9 +37,7 @@ export async function foldToPoint(
 ): Promise<LoadedOrganization> {
   for await (const recorded of store.read(organizationStream(organizationId), from.revision + 1, from.hash)) {
     if (!isBy(point, recorded)) break;
-    apply(from, recorded);
-    // Only answering repeated requests needs those.
-    from.recent.clear();
+    fold(from, recorded);
   }
   return from;
 }

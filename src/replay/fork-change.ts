@@ -1,4 +1,4 @@
-import { organizationEventTypes } from '../domain/organization/organization.js';
+import { organizationEventTypes, type OrganizationEvent } from '../domain/organization/organization.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { parseWholeJson } from '../wire/strict-json.js';
 
@@ -67,4 +67,17 @@ export function readGiven(bytes: Uint8Array): GivenEvent | GivenRequest {
     throw wrong(`names the type ${JSON.stringify(type)?.slice(0, 64)}, which no event has (docs/reference/events.md)`);
   }
   return value;
+}
+
+/** @throws {NoSuchBranch} if the change describes a request */
+export function editedEvent(event: OrganizationEvent, change: Exclude<Change, { kind: 'skip' }>): OrganizationEvent {
+  if (!isEvent(change.as)) {
+    throw new NoSuchBranch(
+      `revision ${change.revision} is ${event.type}, a fact: the file has to say its \`data\`; a request is at the revision ` +
+        'that it was decided at',
+    );
+  }
+  const { type = event.type, data }: GivenEvent = change.as;
+  const merged = type === event.type ? { ...event.data, ...data } : data;
+  return { type, data: merged } as unknown as OrganizationEvent;
 }

@@ -1,6 +1,6 @@
 import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
 import type { EventReader } from '../ledger/event-store.js';
-import { eventOf } from './decide-again.js';
+import { eventOf } from './deciding-events.js';
 
 /** Outcomes of waiting activities, from reading a history to its end once, on demand. */
 export class LaterEffects {
@@ -8,7 +8,7 @@ export class LaterEffects {
   private done: Map<string, number> | undefined;
 
   constructor(
-    private readonly store: EventReader,
+    private readonly store: Pick<EventReader, 'read'>,
     private readonly organizationId: string,
   ) {}
 

@@ -1,19 +1,20 @@
 import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
-import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
+import { fold, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { isSameAppend } from '../read-models/events.js';
 import type { Point } from '../read-models/states.js';
-import { decidingTypes } from './decide-again.js';
+import { decidingTypes } from './deciding-events.js';
 import { foldToPoint, keptState } from './fold-to.js';
+import type { Confirmed } from './nearest-state.js';
 import { checkReached } from './points.js';
-import type { Confirmed, ReplayCache } from './replay-cache.js';
+import type { ReplayCache } from './replay-cache.js';
 
-/** Events between two states that are kept: so many are folded in a fraction of a second. */
+/** Events between two kept states: folding so many takes a fraction of a second. */
 const usualEvery = 10_000;
-/** Entries of all kept states together; beyond, every second one is dropped. Each takes some fifty bytes. */
+/** Maximum entries of all kept states together; beyond, every second state is dropped. An entry takes about fifty bytes. */
 const mostEntries = 4_000_000;
-/** States that were asked for lately and are kept. */
+/** How many recently requested states are kept. */
 const mostLately = 4;
 
 interface Kept {
@@ -22,33 +23,33 @@ interface Kept {
 }
 
 export interface ReplayOptions {
-  /** Told the number of events so far, now and then. */
+  /** Called now and then with the number of events so far. */
   readonly onProgress?: (events: number) => void;
-  /** Events between two kept states; usual unless told. */
+  /** Events between two kept states, if not the default. */
   readonly every?: number;
-  /** Where an earlier pass has left what it found, and this one does; nowhere unless told. */
+  /** Where passes leave their states for later ones; by default nowhere. */
   readonly cache?: ReplayCache;
 }
 
 const progressEvery = 5_000;
 
 /**
- * One organization's history, to be moved about in. A first pass folds all of it, with the chain checked, and keeps states on
- * the way, so that each event is near one. What is recorded afterwards is not looked at.
+ * One organization's history, for moving back and forth. A first pass folds all of it, checks the chain and keeps states on
+ * the way, so that every event is near one. Events recorded afterwards are ignored.
  */
 export class OrganizationReplay {
-  /** Of each event, by its revision. */
+  /** For each event, by revision. */
   private readonly types: string[] = [];
   private readonly typeNames = new Map<string, string>();
   private readonly times: number[] = [];
   private readonly positions: number[] = [];
-  /** Revision of the event that it was decided with; -1 where it is not known. */
+  /** Revision of the event that records its decision; -1 if unknown. */
   private readonly decidedAt: number[] = [];
   private kept: Kept[] = [];
   /** Entries of the states in the cache. */
   private cachedEntries = 0;
   private every: number;
-  /** States that were asked for lately: whoever steps goes on from one. They stay as they are. */
+  /** Recently requested states, from which stepping continues. They are never changed. */
   private lately: LoadedOrganization[] = [];
 
   private constructor(
@@ -61,8 +62,8 @@ export class OrganizationReplay {
   }
 
   /**
-   * @throws {BrokenChain} when an event is not the one that was recorded
-   * @throws {CoordinatorError} NOT_FOUND when the organization has no events
+   * @throws {BrokenChain} if an event is not the one that was recorded
+   * @throws {CoordinatorError} NOT_FOUND if the organization has no events
    */
   static async open(
     store: EventReader,
@@ -74,8 +75,7 @@ export class OrganizationReplay {
     const current = begun?.loaded ?? nothingLoaded();
     let before = begun?.event;
     for await (const event of store.read(organizationStream(organizationId), current.revision + 1, current.hash)) {
-      apply(current, event);
-      current.recent.clear();
+      fold(current, event);
       replay.note(event, before);
       before = event;
       if (event.revision % replay.every === 0) replay.keep(copyOf(current));
@@ -87,12 +87,12 @@ export class OrganizationReplay {
     return replay;
   }
 
-  /** Goes on from what an earlier pass has left, if that is of this history. */
+  /** Continues from an earlier pass, if that was on this history. */
   private async begin(): Promise<Confirmed | undefined> {
     const left = await this.cache?.begin(this.store, this.organizationId);
     if (!left) return undefined;
     const { every, entries, names, types, times, positions, decidedAt } = left.index;
-    // Enough of them: this pass keeps fewer.
+    // There are enough of them: this pass keeps fewer.
     if (entries > mostEntries) return undefined;
     for (let revision = 0; revision < types.length; revision++) {
       this.types.push(names[types[revision]!]!);
@@ -106,7 +106,7 @@ export class OrganizationReplay {
     return left.last;
   }
 
-  /** Leaves the states that this pass has kept to the next one; a short history is folded as fast. */
+  /** Saves the states of this pass for the next one, unless the history is short and quickly folded. */
   private async leave(): Promise<void> {
     const { cache, kept, organizationId, every } = this;
     const revision = kept.at(-1)?.loaded.revision ?? 0;
@@ -134,18 +134,18 @@ export class OrganizationReplay {
     return this.types.length - 1;
   }
 
-  /** Name of the type of an event. */
+  /** The type of an event. */
   typeOf(revision: number): string {
     return this.types[revision]!;
   }
 
-  /** Revision of the event that has the request and the decision behind this one, if that is known. */
+  /** Revision of the event with the request and the decision that caused this one, if known. */
   decisionOf(revision: number): number | undefined {
     const at = this.decidedAt[revision]!;
     return at < 0 ? undefined : at;
   }
 
-  /** The nearest decision behind an event, or before it; undefined when there is none. */
+  /** The nearest decision after an event, or before it; undefined if there is none. */
   nextDecision(revision: number, step: 1 | -1): number | undefined {
     for (let at = revision + step; at >= 0 && at <= this.last; at += step) {
       if (decidingTypes.has(this.types[at]!)) return at;
@@ -154,8 +154,8 @@ export class OrganizationReplay {
   }
 
   /**
-   * The last event by a point.
-   * @throws {CoordinatorError} NOT_FOUND when there is none
+   * The last event up to a point.
+   * @throws {CoordinatorError} NOT_FOUND if there is none
    */
   revisionAt(point: Point): number {
     const upTo = (values: readonly number[], most: number) => {
@@ -184,12 +184,12 @@ export class OrganizationReplay {
     return revision;
   }
 
-  /** The organization behind an event; before the first one at revision -1. */
+  /** The organization after an event; at revision -1, before the first one. */
   async stateAt(revision: number): Promise<OrganizationView> {
     return (await this.foldedTo(revision)).organization;
   }
 
-  /** As `stateAt`, with what is needed to fold on; it may be changed. */
+  /** Like `stateAt`, with what further folding needs; the caller may change it. */
   async loadedAt(revision: number): Promise<LoadedOrganization> {
     return copyOf(await this.foldedTo(revision));
   }
@@ -206,7 +206,7 @@ export class OrganizationReplay {
     return loaded;
   }
 
-  /** A state in the cache that is nearer. */
+  /** A nearer state in the cache. */
   private async cachedAfter(revision: number, upTo: number): Promise<LoadedOrganization | undefined> {
     // There is none between two that follow each other.
     if (upTo - (upTo % this.every) <= revision) return undefined;
@@ -214,7 +214,7 @@ export class OrganizationReplay {
     return found && found.loaded.revision > revision ? found.loaded : undefined;
   }
 
-  /** Events from a revision on, so many at most. */
+  /** At most so many events from a revision on. */
   async events(from: number, count: number): Promise<RecordedEvent[]> {
     const events: RecordedEvent[] = [];
     if (count <= 0) return events;
@@ -225,7 +225,7 @@ export class OrganizationReplay {
     return events;
   }
 
-  /** Every event that the first pass has seen. */
+  /** Every event of the first pass. */
   async *everyEvent(): AsyncGenerator<RecordedEvent> {
     for await (const event of this.store.read(organizationStream(this.organizationId))) {
       if (event.revision > this.last) return;
@@ -233,7 +233,7 @@ export class OrganizationReplay {
     }
   }
 
-  /** A decision and what followed from it. */
+  /** A decision and its effects. */
   async decision(revision: number): Promise<RecordedEvent[]> {
     let end = revision + 1;
     while (end <= this.last && this.decidedAt[end] === revision) end++;
@@ -242,7 +242,7 @@ export class OrganizationReplay {
 
   private note(event: RecordedEvent, before: RecordedEvent | undefined): void {
     const { type, revision, position, metadata } = event;
-    // One text for each type, however many events have it.
+    // One string per type, however many events have it.
     const known = this.typeNames.get(type) ?? type;
     this.typeNames.set(known, known);
     this.types.push(known);
@@ -263,7 +263,7 @@ export class OrganizationReplay {
   }
 }
 
-/** The records in it are never changed, so that only the maps are copied. */
+/** Its records are never changed, so only the maps are copied. */
 function copyOf(loaded: LoadedOrganization): LoadedOrganization {
   return {
     ...loaded,

@@ -7,7 +7,7 @@ import { foldToPoint } from './fold-to.js';
 export class ParentFolds {
   private loaded: LoadedOrganization = nothingLoaded();
 
-  constructor(private readonly store: EventReader) {}
+  constructor(private readonly store: Pick<EventReader, 'read'>) {}
 
   /** The same object at every revision; the next call changes it. */
   async at({ organizationId, revision }: NonNullable<Decision['authority']>): Promise<LoadedOrganization> {

@@ -57,7 +57,7 @@ export const memberKinds: Readonly<Record<string, MemberKind>> = {
   ...named('token', 'oidcToken session verificationToken'),
   ...named(
     'zeros',
-    'attestationObject authCode authenticatorData challenge clientDataJson codeVerifier otpCode signature',
+    'attestationObject authCode authenticatorData challenge clientDataJson codeVerifier digest otpCode signature',
   ),
   fingerprint: 'fingerprint',
   voteId: 'vote-id',

@@ -3,11 +3,11 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 import { organizationStream } from '../domain/organization/organization.js';
-import { BrokenChain, type EventMetadata } from '../ledger/chain.js';
-import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
-import { confirm, type LoadedOrganization } from '../ledger/loaded-organization.js';
-import { noteTime } from '../ledger/recorded-time.js';
-import { Snapshots } from '../ledger/snapshots.js';
+import type { EventReader } from '../ledger/event-store.js';
+import type { LoadedOrganization } from '../ledger/loaded-organization.js';
+import type { Snapshots } from '../ledger/snapshots.js';
+import { isConfirmed, type Confirmed } from './nearest-state.js';
+import { stateFiles } from './state-files.js';
 
 /** What a pass has noted of each event, by its revision, up to that of a state which is kept. */
 export interface Index {
@@ -24,12 +24,6 @@ export interface Index {
   readonly decidedAt: Int32Array;
 }
 
-/** A state that the stream has confirmed, with the last event that it is made of. */
-export interface Confirmed {
-  readonly loaded: LoadedOrganization;
-  readonly event: RecordedEvent;
-}
-
 /** Raise it when an index is made of something else. */
 const version = 1;
 const digestLength = 32;
@@ -43,15 +37,7 @@ export class ReplayCache {
   private readonly states: Snapshots;
 
   constructor(private readonly folder: string) {
-    const doneWithout = () => undefined;
-    this.states = new Snapshots({
-      folder,
-      // Fingerprints are for whoever answers repeated requests.
-      checkpoint: () => 0n,
-      ignored: doneWithout,
-      failed: doneWithout,
-      kept: Infinity,
-    });
+    this.states = stateFiles(folder);
   }
 
   /** The index of an organization, with the state that it ends at. */
@@ -72,15 +58,9 @@ export class ReplayCache {
     revision: number,
   ): Promise<Confirmed | undefined> {
     for await (const loaded of this.states.readable(organizationId, revision)) {
-      try {
-        for await (const event of store.read(organizationStream(organizationId), loaded.revision)) {
-          confirm(loaded, event);
-          noteTime(loaded.organization, (event.metadata as EventMetadata).at);
-          return { loaded, event };
-        }
-      } catch (error) {
-        // The state of another history, or of one that was changed.
-        if (!(error instanceof BrokenChain)) throw error;
+      for await (const event of store.read(organizationStream(organizationId), loaded.revision)) {
+        if (isConfirmed(loaded, event)) return { loaded, event };
+        break;
       }
     }
     return undefined;

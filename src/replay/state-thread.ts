@@ -1,9 +1,10 @@
 import { CoordinatorError, type ErrorCode } from '../domain/errors.js';
-import { organizationStream } from '../domain/organization/organization.js';
-import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
+import type { EventReader } from '../ledger/event-store.js';
 import { Families } from '../fairness/families.js';
+import { handEvents } from './hand-events.js';
+import type { StateBounds } from './kept-states.js';
 import { OwnThread } from '../threads/own-thread.js';
-import { packEvents, type PackedEvents } from '../read-models/packed-events.js';
+import type { PackedEvents } from '../read-models/packed-events.js';
 import type { StateAnswer, StateQuestion } from '../read-models/states.js';
 import { workerFile } from '../threads/worker-file.js';
 
@@ -13,8 +14,8 @@ const mostOfFamily = 4;
 const usualLongestMs = 30_000;
 /** Memory of the thread, in MiB. */
 const heapMib = 512;
-/** Events sent together: this many are read between two checks of who else waits. */
-const together = 500;
+/** Events between two states that are kept: so many are folded in a fraction of a second. */
+const usualEvery = 10_000;
 
 export type ToStateWorker =
   | {
@@ -22,12 +23,20 @@ export type ToStateWorker =
       readonly organizationId: string;
       readonly question: StateQuestion;
       readonly now: number;
+      readonly kept?: {
+        readonly folder: string;
+        readonly bounds?: StateBounds;
+        readonly family: string;
+        readonly every: number;
+      };
     }
   | { readonly kind: 'events'; readonly events: PackedEvents }
   | { readonly kind: 'end' };
 
 export type FromStateWorker =
-  | { readonly kind: 'go-on' | 'enough' }
+  | { readonly kind: 'go-on' }
+  /** Events from a revision on, so many at most. */
+  | { readonly kind: 'read'; readonly from: number; readonly most: number }
   | { readonly kind: 'answer'; readonly answer: StateAnswer }
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'failed'; readonly reason: string };
@@ -39,6 +48,11 @@ interface Asked {
 }
 
 interface StateThreadOptions {
+  /** Where states are kept between questions; nowhere unless told. */
+  readonly stateFolder?: string;
+  readonly bounds?: StateBounds;
+  /** Events between two states that are kept; usual unless told. */
+  readonly every?: number;
   readonly longestMs?: number;
   /** The worker's file, by default that of this build. */
   readonly file?: URL;
@@ -55,8 +69,9 @@ export class StateThread {
 
   constructor(
     private readonly store: Pick<EventReader, 'read'>,
-    { longestMs = usualLongestMs, file = workerFile('./state-worker.js', import.meta.url) }: StateThreadOptions = {},
+    private readonly options: StateThreadOptions = {},
   ) {
+    const { longestMs = usualLongestMs, file = workerFile('./state-worker.js', import.meta.url) } = options;
     this.thread = new OwnThread({
       name: 'states',
       file,
@@ -76,33 +91,35 @@ export class StateThread {
   async answer(family: string, asked: Asked, turn: () => Promise<void> | undefined): Promise<StateAnswer> {
     const { organizationId } = asked;
     return this.families.inTurn({ family, organizationId }, () =>
-      this.thread.talk((say) => this.ask(asked, turn, async (message) => answerIn(await say(message)))),
+      this.thread.talk((say) => this.ask(family, asked, turn, async (message) => answerIn(await say(message)))),
     );
   }
 
   private async ask(
+    family: string,
     asked: Asked,
     turn: () => Promise<void> | undefined,
     say: (message: ToStateWorker) => Promise<FromStateWorker>,
   ): Promise<StateAnswer> {
-    await say({ kind: 'question', ...asked });
-    let waiting: RecordedEvent[] = [];
-    const hand = async () => {
-      const events = packEvents(waiting);
-      waiting = [];
-      await turn();
-      return say({ kind: 'events', events });
-    };
-    let isEnough = false;
-    for await (const event of this.store.read(organizationStream(asked.organizationId))) {
-      if (waiting.push(event) < together) continue;
-      isEnough = (await hand()).kind === 'enough';
-      if (isEnough) break;
-    }
-    if (!isEnough && waiting.length > 0) await hand();
-    const said = await say({ kind: 'end' });
+    const { stateFolder: folder, bounds, every = usualEvery } = this.options;
+    const kept = folder === undefined ? {} : { kept: { folder, family, every, ...(bounds ? { bounds } : {}) } };
+    let said = await say({ kind: 'question', ...asked, ...kept });
+    while (said.kind === 'read') said = await this.hand(asked.organizationId, said, turn, say);
     if (said.kind !== 'answer') throw new Error(`the thread that answers about states said \`${said.kind}\``);
     return said.answer;
+  }
+
+  /** Hands over the events that the thread has asked for, until it says anything else than to go on. */
+  private async hand(
+    organizationId: string,
+    { from, most }: { readonly from: number; readonly most: number },
+    turn: () => Promise<void> | undefined,
+    say: (message: ToStateWorker) => Promise<FromStateWorker>,
+  ): Promise<FromStateWorker> {
+    const said = await handEvents(this.store, { organizationId, from, most }, turn, (events) => {
+      return say({ kind: 'events', events });
+    });
+    return said ?? say({ kind: 'end' });
   }
 
   async close(): Promise<void> {

@@ -1,30 +1,33 @@
 import { parentPort } from 'node:worker_threads';
 import { CoordinatorError } from '../domain/errors.js';
 import { unpackEvents } from '../read-models/packed-events.js';
-import { StateTelling } from './tell-states.js';
+import { KeptStates } from './kept-states.js';
+import { StateConversation } from './state-conversation.js';
 import type { ToStateWorker, FromStateWorker } from './state-thread.js';
 
-/** The thread that answers queries about states: given a query and then the events, it says when it has enough. */
+/** The thread that answers queries about states: given a query, it says which events it needs, and when it has enough. */
 
 const port = parentPort;
-let telling: StateTelling | undefined;
+let conversation: StateConversation | undefined;
+/** Of the one folder that this thread is told of. */
+let states: KeptStates | undefined;
 
-function heard(message: ToStateWorker): FromStateWorker {
+async function heard(message: ToStateWorker): Promise<FromStateWorker> {
   try {
     switch (message.kind) {
-      case 'question':
-        telling = new StateTelling(message.organizationId, message.question, message.now);
-        return { kind: 'go-on' };
-      case 'events':
-        return { kind: telling!.take(unpackEvents(message.events)) ? 'go-on' : 'enough' };
-      case 'end': {
-        const answer = telling!.answer();
-        telling = undefined;
-        return { kind: 'answer', answer };
+      case 'question': {
+        const { kept } = message;
+        if (kept) states ??= new KeptStates(kept.folder, kept.bounds);
+        conversation = new StateConversation(message, kept && { ...kept, states: states! });
+        return await conversation.begin();
       }
+      case 'events':
+        return await conversation!.take(unpackEvents(message.events));
+      case 'end':
+        return await conversation!.end();
     }
   } catch (error) {
-    telling = undefined;
+    conversation = undefined;
     if (error instanceof CoordinatorError) {
       return { kind: 'refused', code: error.code, message: error.message };
     }
@@ -32,4 +35,4 @@ function heard(message: ToStateWorker): FromStateWorker {
   }
 }
 
-port?.on('message', (message: ToStateWorker) => port.postMessage(heard(message)));
+port?.on('message', (message: ToStateWorker) => void heard(message).then((said) => port.postMessage(said)));

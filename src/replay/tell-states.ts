@@ -1,10 +1,9 @@
-import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
+import { fold, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { Steps } from '../domain/steps.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
-import { storedEvent } from '../ledger/stored-event.js';
 import { mostBytesOfPages, type Page } from '../read-models/pages.js';
 import type {
   Point,
@@ -15,7 +14,9 @@ import type {
   StateQuestion,
 } from '../read-models/states.js';
 import { compareStates } from './compare-states.js';
+import { payFolding } from './fold-cost.js';
 import { keptState } from './fold-to.js';
+import type { Confirmed } from './nearest-state.js';
 import { checkReached, isBy } from './points.js';
 import { allThings, organizationTold } from './state-things.js';
 
@@ -31,16 +32,21 @@ type ToNumber<Element> = {
 export class StateTelling {
   private readonly points: readonly Point[];
   private readonly reached: ReachedShape[] = [];
-  private readonly loaded: LoadedOrganization = nothingLoaded();
+  private readonly loaded: LoadedOrganization;
   private readonly steps = new Steps(stateSteps);
   private earlier: OrganizationView | undefined;
   private last: RecordedEvent | undefined;
+  private folded = 0;
 
+  /** @param begun the state to go on from, by the first point; the first event unless told */
   constructor(
     private readonly organizationId: string,
     private readonly question: StateQuestion,
     private readonly now: number,
+    begun?: Confirmed,
   ) {
+    this.loaded = begun?.loaded ?? nothingLoaded();
+    this.last = begun?.event;
     this.points = question.asks === 'state' ? [question.at] : [question.from, question.to];
   }
 
@@ -55,9 +61,9 @@ export class StateTelling {
       while (this.isWanted && !isBy(this.points[this.reached.length]!, event)) this.reach();
       if (!this.isWanted) return false;
       this.count(event);
-      apply(this.loaded, event);
-      this.loaded.recent.clear();
+      fold(this.loaded, event);
       this.last = event;
+      this.folded++;
     }
     return this.isWanted;
   }
@@ -80,6 +86,11 @@ export class StateTelling {
     };
   }
 
+  /** Behind the last event taken; it goes on changing. */
+  get state(): LoadedOrganization {
+    return this.loaded;
+  }
+
   private get isWanted(): boolean {
     return this.reached.length < this.points.length;
   }
@@ -98,18 +109,12 @@ export class StateTelling {
   }
 
   private count(event: RecordedEvent): void {
-    const { data, metadata } = storedEvent(event);
-    const length = data.length + metadata.length;
-    try {
-      this.steps.take('byteRead', length);
-      this.steps.take('sha256Block', Math.ceil(length / 64) + 1);
-    } catch {
-      throw new CoordinatorError(
-        'RESOURCE_EXHAUSTED',
-        `organization \`${this.organizationId}\` has more events up to there than one question may fold ` +
-          `(${this.loaded.revision + 1} were): ask about an earlier point, or run \`countersign replay\` on the store`,
-      );
-    }
+    if (payFolding(this.steps, event)) return;
+    throw new CoordinatorError(
+      'RESOURCE_EXHAUSTED',
+      `organization \`${this.organizationId}\` has more events up to there than one question may fold ` +
+        `(${this.folded} were): ask about an earlier point, or run \`countersign replay\` on the store`,
+    );
   }
 
   private *things(lists: readonly string[]): Generator<ToNumber<StateElementShape>> {

@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
+import { LatestEntries } from '../fairness/latest-entries.js';
 
 /** COSE algorithm numbers a passkey may use: ES256, EdDSA (Ed25519 only), RS256 (RFC 9053, RFC 8812). */
 type CoseAlgorithm = -7 | -8 | -257;
@@ -29,32 +30,27 @@ const SPKI_PREFIX: Record<ApiKeyCurve, string> = {
 
 /**
  * Separates entries that were used more than once from the others, so that someone who names keys without end evicts
- * only one half. In each half, the least recently used entry goes first: a `Map` iterates in insertion order, so a hit
- * is inserted again.
+ * only one half. In each half, the least recently used entry goes first.
  */
 export class KeyCache<Value> {
-  readonly #seenOnce = new Map<string, Value>();
-  readonly #inUse = new Map<string, Value>();
+  readonly #seenOnce: LatestEntries<Value>;
+  readonly #inUse: LatestEntries<Value>;
 
-  constructor(private readonly capacity: number) {}
+  constructor(capacity: number) {
+    this.#seenOnce = new LatestEntries(capacity / 2);
+    this.#inUse = new LatestEntries(capacity / 2);
+  }
 
   get(key: string): Value | undefined {
     const value = this.#inUse.get(key) ?? this.#seenOnce.get(key);
     if (value === undefined) return undefined;
     this.#seenOnce.delete(key);
-    this.#put(this.#inUse, key, value);
+    this.#inUse.set(key, value);
     return value;
   }
 
   set(key: string, value: Value): void {
-    this.#put(this.#seenOnce, key, value);
-  }
-
-  #put(half: Map<string, Value>, key: string, value: Value): void {
-    half.delete(key);
-    half.set(key, value);
-    const oldest = half.keys().next();
-    if (half.size > this.capacity / 2 && !oldest.done) half.delete(oldest.value);
+    this.#seenOnce.set(key, value);
   }
 }
 

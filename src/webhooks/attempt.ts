@@ -9,6 +9,7 @@ export interface Signer {
 /** What is sent, and where. */
 export interface Message {
   readonly url: string;
+  readonly endpointId: string;
   readonly eventId: string;
   readonly eventType: string;
   /** The organization that the event belongs to. */
@@ -29,7 +30,7 @@ const timeoutMs = 10_000;
  * 429, are final; after a broken connection or a 5xx, a later attempt may succeed.
  */
 export async function attempt(
-  { url, eventId, eventType, organizationId, body }: Message,
+  { url, endpointId, eventId, eventType, organizationId, body }: Message,
   { fetch, signer, now, signal }: { fetch: GuardedFetch; signer: Signer; now: number; signal: AbortSignal },
 ): Promise<Outcome> {
   const { kid } = signer.jwk;
@@ -48,7 +49,8 @@ export async function attempt(
     'X-Turnkey-Signature': signature,
   };
   try {
-    const { status } = await fetch(url, { method: 'POST', headers, body, timeoutMs, statusOnly: true, signal });
+    const bounds = { timeoutMs, statusOnly: true, keepFor: endpointId } as const;
+    const { status } = await fetch(url, { method: 'POST', headers, body, signal, ...bounds });
     if (status >= 200 && status < 300) return { kind: 'delivered', status };
     const isFinal = status >= 300 && status < 500;
     return { kind: isFinal ? 'refused' : 'failed', status, reason: `responded with status ${status}` };

@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.js';
 import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import type { WebhookEndpoint } from '../domain/organization/webhook-endpoints.js';
 import type { EventStore } from '../ledger/event-store.js';
-import { FairQueue, organizationPath, type QueuePath } from '../fairness/fair-queue.js';
+import { FairQueue } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
 import type { GuardedFetch } from '../http-client/guarded-fetch.js';
 import type { Rows } from '../read-models/database.js';
@@ -17,6 +17,7 @@ import {
 } from '../read-models/webhooks.js';
 import { attempt, longestLifeMs, retryAt, type Signer } from './attempt.js';
 import { DeliveryLog } from './delivery-log.js';
+import { Lanes, type Lane } from './lanes.js';
 import { lanePath, mostDeliveries, openTo, roomOfEndpoint } from './shares.js';
 
 /** The outcome of an attempt, for metrics and the log. */
@@ -38,13 +39,15 @@ interface Ports {
   readonly body: (delivery: WebhookDelivery) => Promise<object>;
   /** Resolves once the rows include everything up to the position. @throws if they never will */
   readonly passed: (position: bigint, signal: AbortSignal) => Promise<void>;
+  /** Up to where the rows include everything. */
+  readonly shown: () => bigint;
   readonly observer: DeliveryObserver;
 }
 
 /** An endpoint that takes longer to respond is slow, in milliseconds. */
 const soonMs = 1_000;
-/** Endpoints remembered as good while nothing waits for them. */
-const mostRemembered = 10_000;
+/** Deliveries to one endpoint that are looked up together, beside those on their way. */
+const page = 32;
 /** After a failed attempt the whole endpoint rests, for a second at first and a minute at most. */
 const shortestRestMs = 1_000;
 const longestRestMs = 60_000;
@@ -55,30 +58,15 @@ const lookShare = 0.2;
 /** How long deliveries in flight may take when the work is to end, in milliseconds. */
 const windDownMs = 2_000;
 
-/** What is known about an endpoint while delivering to it. */
-interface Lane {
-  readonly endpointId: string;
-  readonly path: QueuePath;
-  /** Ids of the events in flight. */
-  readonly busy: Set<string>;
-  /** Ids of the events whose outcome is recorded, and which the rows show as waiting until they include it. */
-  readonly settled: Set<string>;
-  /** It is waiting for its turn. */
-  isQueued: boolean;
-  /** Its latest response was a success, and was fast. */
-  isProven: boolean;
-  failuresInARow: number;
-  restUntil: number;
-}
-
 /**
  * Delivers what waits in the rows, as long as a term lasts. Each endpoint has its own lane, so that a slow one delays
  * nobody else; lanes take turns and have shares, so that nobody's endpoints delay another's (docs/adr/0043). Only one
  * update of each activity is in flight at a time, so that they arrive in order (docs/adr/0020).
  */
 export class WebhookDeliveries {
-  private readonly lanes = new Map<string, Lane>();
+  private lanes = new Lanes();
   private waiting = new FairQueue<Lane>();
+  private lastShown = -1n;
   private hasNews = false;
   private wakeUp: () => void = () => undefined;
 
@@ -104,14 +92,15 @@ export class WebhookDeliveries {
     const calledOff = new AbortController();
     setMaxListeners(mostDeliveries + 1, calledOff.signal);
     const running = new Set<Promise<void>>();
-    this.lanes.clear();
+    this.lanes = new Lanes();
     this.waiting = new FairQueue();
     while (term.isHeld()) {
       this.hasNews = false;
       const begun = performance.now();
+      const check = this.checks(term);
       for (const { lane, delivery } of this.startable()) {
         lane.busy.add(delivery.eventId);
-        const one = this.deliver(delivery, lane, { term, log, signal: calledOff.signal })
+        const one = this.deliver(delivery, lane, { term, check, log, signal: calledOff.signal })
           .catch((error: unknown) => {
             // After the term is over, whatever breaks off is left to the next holder.
             if (!term.signal.aborted) this.interrupted(lane, error);
@@ -133,25 +122,47 @@ export class WebhookDeliveries {
 
   private *startable(): Generator<{ readonly lane: Lane; readonly delivery: WebhookDelivery }, void, undefined> {
     const now = this.ports.clock.now();
+    const shown = this.ports.shown();
+    if (shown !== this.lastShown) this.lanes.shown((this.lastShown = shown));
     const withDeliveries = new Set<string>();
     for (const endpoint of endpointsWithDeliveries(this.ports.rows)) {
       withDeliveries.add(endpoint.endpointId);
-      const lane = this.laneOf(endpoint);
+      const lane = this.lanes.of(endpoint);
       if (!lane.isQueued && roomOf(lane) > 0 && now >= lane.restUntil) this.queue(lane);
     }
-    this.forgetAllBut(withDeliveries, now);
+    this.lanes.forgetAllBut(withDeliveries, now);
     for (let lane = this.next(); lane; lane = this.next()) {
       lane.isQueued = false;
-      const room = roomOf(lane);
-      const isOnItsWay = ({ eventId }: WebhookDelivery) => lane.busy.has(eventId) || lane.settled.has(eventId);
-      const looked = room > 0 ? room + lane.busy.size + lane.settled.size : 0;
-      const due = looked === 0 ? [] : dueDeliveries(this.ports.rows, lane.endpointId, now, looked);
-      const waiting = due.filter((delivery) => !isOnItsWay(delivery));
-      const [delivery] = waiting;
+      const delivery = roomOf(lane) > 0 ? this.nextOf(lane, now) : undefined;
       if (!delivery) continue;
       yield { lane, delivery };
-      if (waiting.length > 1 && roomOf(lane) > 0) this.queue(lane);
+      if (lane.due.length > 0 && roomOf(lane) > 0) this.queue(lane);
     }
+  }
+
+  private nextOf(lane: Lane, now: number): WebhookDelivery | undefined {
+    const { busy, settled, endpointId } = lane;
+    if (lane.due.length === 0 || now - lane.dueAt > lookMs) {
+      lane.due = dueDeliveries(this.ports.rows, endpointId, now, busy.size + settled.size + page).filter(
+        ({ eventId }) => !busy.has(eventId) && !settled.has(eventId),
+      );
+      lane.dueAt = now;
+    }
+    return lane.due.shift();
+  }
+
+  /** What is checked before each attempt, once for those that begin together: whether to deliver, and where to. */
+  private checks(term: Term): (delivery: WebhookDelivery) => Promise<WebhookEndpoint | undefined> {
+    let current: Promise<void> | undefined;
+    const endpoints = new Map<string, Promise<WebhookEndpoint | undefined>>();
+    return ({ organizationId, endpointId }) => {
+      const known = endpoints.get(endpointId);
+      if (known) return known;
+      current ??= term.assertCurrent();
+      const endpoint = current.then(() => this.ports.endpoint(organizationId, endpointId));
+      endpoints.set(endpointId, endpoint);
+      return endpoint;
+    };
   }
 
   private queue(lane: Lane): void {
@@ -161,67 +172,47 @@ export class WebhookDeliveries {
 
   /** The lane whose turn it is, out of those that have not used up their share. */
   private next(): Lane | undefined {
-    const onTheirWay = [...this.lanes.values()].filter(({ busy }) => busy.size > 0);
-    return this.waiting.shift(openTo(onTheirWay.map((lane) => ({ ...lane, busy: lane.busy.size }))));
-  }
-
-  private laneOf({
-    endpointId,
-    organizationId,
-    parentOrganizationId,
-  }: {
-    readonly endpointId: string;
-    readonly organizationId: string;
-    readonly parentOrganizationId: string | undefined;
-  }): Lane {
-    const known = this.lanes.get(endpointId);
-    if (known) return known;
-    const lane: Lane = {
-      endpointId,
-      path: organizationPath(organizationId, parentOrganizationId),
-      busy: new Set(),
-      settled: new Set(),
-      isQueued: false,
-      isProven: false,
-      failuresInARow: 0,
-      restUntil: 0,
-    };
-    this.lanes.set(endpointId, lane);
-    return lane;
-  }
-
-  /** Lanes with nothing waiting, and nothing to remember, take no memory. */
-  private forgetAllBut(withDeliveries: ReadonlySet<string>, now: number): void {
-    for (const [endpointId, { busy, settled, isProven, restUntil }] of this.lanes) {
-      if (withDeliveries.has(endpointId) || busy.size > 0 || settled.size > 0 || now < restUntil) continue;
-      if (!isProven || this.lanes.size > mostRemembered) this.lanes.delete(endpointId);
-    }
+    return this.waiting.shift(openTo(this.lanes.busy().map((lane) => ({ ...lane, busy: lane.busy.size }))));
   }
 
   private async deliver(
     delivery: WebhookDelivery,
     lane: Lane,
-    { term, log, signal }: { readonly term: Term; readonly log: DeliveryLog; readonly signal: AbortSignal },
+    {
+      term,
+      check,
+      log,
+      signal,
+    }: {
+      readonly term: Term;
+      readonly check: ReturnType<WebhookDeliveries['checks']>;
+      readonly log: DeliveryLog;
+      readonly signal: AbortSignal;
+    },
   ): Promise<void> {
     const { ports } = this;
-    const { organizationId, endpointId, activityId, eventId } = delivery;
-    await term.assertCurrent();
-    const endpoint = await ports.endpoint(organizationId, endpointId);
+    const { organizationId, activityId, eventId } = delivery;
+    const endpoint = await check(delivery);
     if (!endpoint?.isActive) {
+      lane.due = [];
       // The rows have yet to include this, and then drop what waits.
       await ports.passed((await ports.store.head()) ?? -1n, term.signal);
       return;
     }
     const event = await this.outcomeOf(delivery, endpoint, lane, term.token, signal);
     if (!event) return;
-    const position = await log.record(organizationId, activityId, event);
-    const reason = 'reason' in event.data ? event.data.reason : undefined;
-    ports.observer.settled(settledAs[event.type], delivery, reason);
-    // Until the rows include it, it looks as if it were still waiting; the next one does not wait for that.
-    lane.settled.add(eventId);
+    // The next delivery does not wait for the record.
+    lane.settled.set(eventId, undefined);
     lane.busy.delete(eventId);
     this.wake();
-    await ports.passed(position, term.signal).finally(() => lane.settled.delete(eventId));
+    try {
+      lane.settled.set(eventId, await log.record(organizationId, activityId, event));
+    } catch (error) {
+      lane.settled.delete(eventId);
+      throw error;
+    }
+    const reason = 'reason' in event.data ? event.data.reason : undefined;
+    ports.observer.settled(settledAs[event.type], delivery, reason);
   }
 
   /** Makes an attempt, and returns what to record; nothing if we cancelled the attempt. */
@@ -243,6 +234,7 @@ export class WebhookDeliveries {
     if (turn) await turn;
     const message = {
       url,
+      endpointId,
       eventId,
       eventType: 'ACTIVITY_UPDATES',
       organizationId: sourceOrganizationId,
@@ -302,11 +294,12 @@ const settledAs = {
 } as const satisfies Record<SettledEvent['type'], string>;
 
 /** How many more may go to an endpoint now. */
-function roomOf({ isProven, busy }: Lane): number {
-  return roomOfEndpoint(isProven) - busy.size;
+function roomOf({ isProven, busy, settled }: Lane): number {
+  return roomOfEndpoint({ isProven, settled: settled.size }) - busy.size;
 }
 
 function rest(lane: Lane, now: number): void {
+  lane.due = [];
   lane.restUntil = now + Math.min(longestRestMs, shortestRestMs * 2 ** lane.failuresInARow);
   lane.failuresInARow += 1;
 }

@@ -8,17 +8,29 @@ import type { Clock } from '../ports/clock.js';
 /** Attempts at an append after another writer was first. */
 const maxAttempts = 5;
 
+/** Outcomes in one append. */
+const mostTogether = 64;
+
 /** Logs whose ends are cached while nothing is written to them. */
 const mostTails = 10_000;
 
+/** An outcome that waits to be recorded. */
+interface Entry {
+  readonly correlationId: string;
+  readonly event: WebhookDeliveryEvent;
+  readonly recorded: (position: bigint) => void;
+  readonly failed: (error: unknown) => void;
+}
+
 /**
- * Records outcomes of deliveries, in a separate stream for each organization. A writer with a smaller fencing token
+ * Records outcomes of deliveries, in a separate stream for each organization; what comes while an append is under way is
+ * in the next one together. A writer with a smaller fencing token
  * than it finds there has lost the lease, and gets an error (docs/adr/0017).
  */
 export class DeliveryLog {
   private readonly tails = new Map<string, Tail>();
-  /** Appends to one stream run one after the other. */
-  private readonly queues = new Map<string, Promise<unknown>>();
+  /** What waits, by organization, while appends to its stream run one after the other. */
+  private readonly queues = new Map<string, Entry[]>();
 
   /** @param lastKnown revision of the last event of an organization's log known for certain; -1 for none */
   constructor(
@@ -29,34 +41,54 @@ export class DeliveryLog {
   ) {}
 
   /**
-   * Resolves to the position of the event once it is durable.
+   * Resolves once the event is durable, to its position or a later one of the same append.
    * @throws {CoordinatorError} ABORTED if someone writes under a greater token
    * @throws {StoreUnavailable} if the outcome of the append is unknown
    */
   record(organizationId: string, correlationId: string, event: WebhookDeliveryEvent): Promise<bigint> {
-    const before = this.queues.get(organizationId) ?? Promise.resolve();
-    const written = before.then(() => this.write(organizationId, correlationId, event));
-    const settled: Promise<unknown> = written
-      .catch(() => this.tails.delete(organizationId))
-      .finally(() => {
-        if (this.queues.get(organizationId) !== settled) return;
-        this.queues.delete(organizationId);
-        // What can be read again from the store needs no place here.
-        for (const oldest of this.tails.keys()) {
-          if (this.tails.size <= mostTails) break;
-          if (!this.queues.has(oldest)) this.tails.delete(oldest);
-        }
-      });
-    this.queues.set(organizationId, settled);
-    return written;
+    return new Promise((recorded, failed) => {
+      const entry = { correlationId, event, recorded, failed };
+      const waiting = this.queues.get(organizationId);
+      if (waiting) {
+        waiting.push(entry);
+        return;
+      }
+      const queue = [entry];
+      this.queues.set(organizationId, queue);
+      void this.drain(organizationId, queue);
+    });
   }
 
-  private async write(organizationId: string, correlationId: string, { type, data }: WebhookDeliveryEvent) {
+  private async drain(organizationId: string, queue: Entry[]): Promise<void> {
+    while (queue.length > 0) {
+      const together = queue.splice(0, mostTogether);
+      try {
+        const position = await this.write(organizationId, together);
+        for (const { recorded } of together) recorded(position);
+      } catch (error) {
+        this.tails.delete(organizationId);
+        for (const { failed } of together) failed(error);
+      }
+    }
+    this.queues.delete(organizationId);
+    // What can be read again from the store needs no place here.
+    for (const oldest of this.tails.keys()) {
+      if (this.tails.size <= mostTails) break;
+      if (!this.queues.has(oldest)) this.tails.delete(oldest);
+    }
+  }
+
+  private async write(organizationId: string, together: readonly Entry[]): Promise<bigint> {
     const stream = webhookDeliveryStream(organizationId);
     for (let attempt = 1; ; attempt++) {
       const tail = this.tails.get(organizationId) ?? (await this.open(organizationId, stream));
-      const metadata = { at: this.clock.now(), $correlationId: correlationId, $causationId: data.eventId };
-      const { events, tail: after } = seal(stream, tail, [{ type, data, metadata }]);
+      const at = this.clock.now();
+      const outcomes = together.map(({ correlationId, event: { type, data } }) => ({
+        type,
+        data,
+        metadata: { at, $correlationId: correlationId, $causationId: data.eventId },
+      }));
+      const { events, tail: after } = seal(stream, tail, outcomes);
       try {
         const { position } = await this.store.append(stream, events, expectedAfter(tail));
         this.tails.set(organizationId, after);

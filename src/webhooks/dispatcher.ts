@@ -36,7 +36,7 @@ interface Ports {
   readonly loader: Pick<OrganizationLoader, 'load'>;
   readonly registry: Pick<Registry, 'versions'>;
   readonly rights: Pick<VotingRights, 'decoded'>;
-  readonly runner: Pick<ReadModelRunner, 'follow' | 'modelPassed'>;
+  readonly runner: Pick<ReadModelRunner, 'checkpoint' | 'follow' | 'modelPassed'>;
   readonly reports: Reports;
 }
 
@@ -60,6 +60,7 @@ export class WebhookDispatcher {
       endpoint: (organizationId, endpointId) => this.endpoint(organizationId, endpointId),
       body: (delivery) => this.body(delivery),
       passed: (position, signal) => runner.modelPassed('webhooks', position, models, signal),
+      shown: () => runner.checkpoint('webhooks'),
       observer: {
         settled(outcome, delivery, reason) {
           reports.ended(outcome);
@@ -115,8 +116,9 @@ export class WebhookDispatcher {
     const record = activityAsOf(rows, sourceOrganizationId, activityId, revision);
     // There is no caller, so this says whether there is anything to vote on at all.
     const waits = activityStatus === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
-    const { organization } = await loader.load(sourceOrganizationId);
-    const decoded = waits ? await rights.decoded(organization, record) : undefined;
+    const decoded = waits
+      ? await rights.decoded((await loader.load(sourceOrganizationId)).organization, record)
+      : undefined;
     const shown = { canApprove: waits, canReject: waits, ...(decoded ? { decoded } : {}) };
     const { keys } = registry.versions.get(activityType)!;
     return activityEnvelope(record, { keys, rights: shown, now: record.updatedAt });

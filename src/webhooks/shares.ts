@@ -14,6 +14,8 @@ const most = {
 };
 /** Deliveries in flight to one endpoint whose latest response was a success, and was fast. */
 const mostPerEndpoint = 4;
+/** Outcomes of one endpoint that may wait to be recorded, and for the rows to show them. */
+const mostSettled = 256;
 
 /** Deliveries on their way at a time. */
 export const mostDeliveries = most.all;
@@ -26,8 +28,18 @@ interface LaneUse {
   readonly busy: number;
 }
 
-/** How many deliveries may be in flight to one endpoint: a slow one occupies one place. */
-export function roomOfEndpoint(isProven: boolean): number {
+/**
+ * How many deliveries may be in flight to one endpoint: a slow one occupies one place, and one whose outcomes are not
+ * recorded as fast as they come has to wait.
+ */
+export function roomOfEndpoint({
+  isProven,
+  settled,
+}: {
+  readonly isProven: boolean;
+  readonly settled: number;
+}): number {
+  if (settled >= mostSettled) return 0;
   return isProven ? mostPerEndpoint : 1;
 }
 

@@ -279,6 +279,11 @@ export function Nested(shape: () => Shape, options: FieldOptions = {}) {
   return field({ $shape: shape }, options, ValidateNested(), IsObject({ message: must('an object') }));
 }
 
+/** Any JSON object: what reads it checks it. */
+export function JsonObject(options: FieldOptions = {}) {
+  return field({ type: 'object', additionalProperties: true }, options, IsObject({ message: must('an object') }));
+}
+
 /** A list of nested objects. */
 export function ListOf(
   shape: () => Shape,

@@ -86,7 +86,7 @@ const allow = (userId: string) =>
     consensus: `approvers.any(user, user.id == '${userId}')`,
   });
 
-test('registered in the browser, verified here; then it stamps a submit and a query', async () => {
+test('a passkey is registered in the browser and verified here; then it stamps a submit and a query', async () => {
   const user = await coordinator.createUser('Ann');
   await allow(user.userId);
   const registration = await register();

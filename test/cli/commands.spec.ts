@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { Transaction } from 'ethers';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { TypingUser } from './typed.js';
 
@@ -63,6 +64,26 @@ test('what policies allow with two votes waits for the second, and says what to 
     out: 'Nothing is waiting for you.\n',
   });
 
+  // Both decisions, with the name that the policy had then.
+  await coordinator.client.submit('ACTIVITY_TYPE_UPDATE_POLICY_V2', {
+    policyId: /\(([0-9a-f-]{36})\)/.exec(made.out)![1]!,
+    policyName: 'renamed',
+  });
+  const decided = await user.types(['activities', 'show', id, '--profile', 'bob']);
+  expect(decided.out).toMatch(
+    new RegExp(
+      [
+        '\nDecisions',
+        '  approved by alice: consensus needed',
+        '    policy “two rename” \\([0-9a-f-]{36}\\): requires consensus, as its consensus `approvers.count\\(\\) >= 2` is false',
+        '    1 policy that does not apply',
+        '  approved by \\S+: allow by policy',
+        '    policy “two rename” \\([0-9a-f-]{36}\\): allow',
+        '    1 policy that does not apply\n$',
+      ].join('\n'),
+    ),
+  );
+
   const again = await user.types(['submit', 'update_user_name', ...rename, '--profile', 'alice', '--json']);
   const { activity } = JSON.parse(again.out) as { activity: { id: string; status: string } };
   expect({ code: again.code, status: activity.status }).toEqual({
@@ -72,6 +93,97 @@ test('what policies allow with two votes waits for the second, and says what to 
   const rejected = await user.types(['reject', activity.id, '--profile', 'bob']);
   expect(rejected).toMatchObject({ code: 0, error: '' });
   expect(await user.types(['activities', 'list', '--status', 'nonsense'])).toMatchObject({ code: 5 });
+});
+
+interface Said {
+  readonly policyName: string;
+  readonly outcome: string;
+  readonly doubt?: string;
+  readonly clause?: { readonly name: string; readonly outcome: string };
+}
+
+test('the four outcomes of a clause read alike in a denial, of what waits, in the query and on the terminal', async () => {
+  const { addresses, walletId } = await coordinator.createWallet('Four outcomes', [
+    {
+      curve: 'CURVE_SECP256K1',
+      pathFormat: 'PATH_FORMAT_BIP32',
+      path: "m/44'/60'/0'/0/0",
+      addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
+    },
+  ]);
+  const kind = "activity.kind == 'SIGN_TRANSACTION'";
+  const policy = (policyName: string, condition: string, effect: 'ALLOW' | 'DENY' = 'ALLOW', consensus?: string) =>
+    coordinator.createPolicy({
+      policyName,
+      effect: `EFFECT_${effect}`,
+      condition: `${kind} && ${condition}`,
+      ...(consensus === undefined ? {} : { consensus }),
+    });
+  const policyIds = [
+    await policy('two sign', 'true', 'ALLOW', 'approvers.count() >= 2'),
+    await policy('denies', 'eth.tx.value >= 5', 'DENY'),
+    await policy('lacks', 'eth.tx.chain_id == 1'),
+    await policy('elsewhere', "private_key.label == 'any'"),
+  ];
+  // From before EIP-155: it is valid on every chain, so its chain cannot be read.
+  const legacy = { type: 0, to: `0x${'11'.repeat(20)}`, gasPrice: 1n, gasLimit: 21_000n, nonce: 0 };
+  const sign = (value: bigint) => [
+    ...['submit', 'sign_transaction_v2', '--profile', 'alice', '--set', `signWith=${addresses[0]!}`],
+    ...['--set', 'type=TRANSACTION_TYPE_ETHEREUM', '--set'],
+    `unsignedTransaction=${Transaction.from({ ...legacy, value }).unsignedSerialized}`,
+  ];
+  const told = (said: readonly Said[]) =>
+    ['two sign', 'denies', 'lacks', 'elsewhere'].map((name) => {
+      const { clause, doubt, outcome } = said.find(({ policyName }) => policyName === name)!;
+      return [name, outcome, clause?.name, clause?.outcome, doubt];
+    });
+  const doubtful = [
+    ['lacks', 'OUTCOME_ERROR', 'condition', 'unreadable', 'unreadable'],
+    ['elsewhere', 'OUTCOME_ERROR', 'condition', 'not-applicable', 'not-applicable'],
+  ];
+  const lines = (isDenied: boolean) => [
+    `“two sign” .*: requires consensus, as its consensus \`approvers.count\\(\\) >= 2\` is false`,
+    ...(isDenied ? ['“denies” .*: deny explicit, as its condition `.* && eth.tx.value >= 5` is true'] : []),
+    '“lacks” .*: error, as its condition `eth.tx.chain_id == 1` is unreadable',
+    '“elsewhere” .*: error, as its condition `private_key.label == .any.` is not-applicable',
+  ];
+
+  const denied = await user.types(sign(5n));
+  expect(denied.code).toBe(3);
+  for (const line of lines(true)) expect(denied.error).toMatch(new RegExp(line));
+  const alice = await user.types([...sign(5n), '--json']);
+  const { error } = JSON.parse(alice.error) as { error: { details: [{ policyEvaluations: readonly Said[] }] } };
+  expect(told(error.details[0].policyEvaluations)).toEqual([
+    ['two sign', 'OUTCOME_REQUIRES_CONSENSUS', 'consensus', 'false', undefined],
+    ['denies', 'OUTCOME_DENY_EXPLICIT', 'condition', 'true', undefined],
+    ...doubtful,
+  ]);
+  const { activity } = await user.types([...sign(1n), '--json']).then(({ out }) => {
+    return JSON.parse(out) as { activity: { id: string; fingerprint: string; waitsFor: { policies: Said[] } } };
+  });
+  // What waits for votes says only what votes could still change.
+  expect(activity.waitsFor.policies).toMatchObject([
+    { policyName: 'two sign', clause: { name: 'consensus', outcome: 'false' } },
+  ]);
+  const isWaiting = [
+    ['two sign', 'OUTCOME_REQUIRES_CONSENSUS', 'consensus', 'false', undefined],
+    ['denies', 'OUTCOME_DENY_IMPLICIT', 'condition', 'false', undefined],
+    ...doubtful,
+  ];
+  interface Evaluated {
+    readonly policyEvaluations: readonly { readonly policyEvaluations: readonly Said[] }[];
+    readonly now: readonly Said[];
+  }
+  const query = ['query', 'get_policy_evaluations', '--set', `activityId=${activity.id}`, '--profile', 'alice'];
+  const { policyEvaluations, now } = await user.json<Evaluated>(query);
+  expect([told(policyEvaluations[0]!.policyEvaluations), told(now)]).toEqual([isWaiting, isWaiting]);
+  const shown = await user.types(['activities', 'show', activity.id, '--profile', 'alice']);
+  for (const line of lines(false)) expect(shown.out).toMatch(new RegExp(line));
+
+  await user.json(['reject', activity.id, '--profile', 'bob']);
+  await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
+  const deletion = { walletIds: [walletId], deleteWithoutExport: true };
+  await coordinator.client.submit('ACTIVITY_TYPE_DELETE_WALLETS', deletion);
 });
 
 test('a denial names the policies, and has another exit code than an invalid request', async () => {
@@ -183,6 +295,16 @@ test('wallets are created, used and deleted by name', async () => {
   expect(accounts).toHaveLength(2);
   const signed = await user.types(['wallets', 'sign', accounts[0]!.address, '--message', 'hello']);
   expect(signed).toEqual({ code: 0, out: like(/^Completed sign_raw_payload.*\nr {2}[0-9a-f]{64}\ns {2}/), error: '' });
+  const several = await user.types(['wallets', 'sign', '--wallet', 'Treasury', '--message', 'hello']);
+  expect(several).toMatchObject({ code: 2, error: like(/wallet `Treasury` has 2 accounts: use an address/) });
+  await user.json(['wallets', 'create', 'Petty cash']);
+  const cash = await user.types(['wallets', 'sign', '--wallet', 'petty cash', '--message', 'hello']);
+  expect(cash).toMatchObject({ code: 0, out: like(/^Completed sign_raw_payload/) });
+  for (const both of [[], [accounts[0]!.address, '--wallet', 'Treasury']]) {
+    const { code, error } = await user.types(['wallets', 'sign', ...both, '--message', 'hello']);
+    expect([code, error]).toEqual([2, 'error: say what to sign with: an address, or --wallet\n']);
+  }
+  await user.json(['wallets', 'delete', 'Petty cash', '--without-export', '--yes']);
   expect(await user.types(['wallets', 'delete', 'Treasury'], { input: 'no\n' })).toMatchObject({
     code: 0,
     out: 'Nothing was changed.\n',

@@ -57,6 +57,26 @@ test('states, changes and events are those that the coordinator tells', async ()
   expect(shown.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
 });
 
+test('the events of one activity, and of one that is not there, none', async () => {
+  const { id } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'x', userIds: [] });
+  const asked = ['replay', ...ofProfile, '--activity'];
+  const { code, out } = await user.types([...asked, id.toUpperCase()]);
+  expect(code).toBe(0);
+  expect([...out.matchAll(/^\d+ {2}(\w+)/gm)].map(([, type]) => type)).toEqual([
+    'ActivitySubmitted',
+    'UserTagCreated',
+    'ActivityCompleted',
+  ]);
+  expect(out).toContain(`activity  ${id}`);
+  expect(out).toContain('stamp     verified');
+  const { events } = await user.json<{ events: { activityId: string }[] }>([...asked, id]);
+  expect(events.map(({ activityId }) => activityId)).toEqual([id, id, id]);
+
+  const nobody = await user.types([...asked, coordinator.organizationId]);
+  expect(nobody).toMatchObject({ code: 2, out: '' });
+  expect(nobody.error).toContain(`has no events of activity \`${coordinator.organizationId}\``);
+});
+
 test('what takes the store is refused, and so is a point that is none', async () => {
   expect(await user.types(['replay', ...ofProfile, '--decisions'])).toMatchObject({
     code: 2,

@@ -228,3 +228,21 @@ test('a missing server, or one of another kind, is not mistaken for a refusal', 
   expect(other).toMatchObject({ out: '' });
   expect(other.code).toBe(5);
 });
+
+test('login with a new key says where to find what it does not know of the coordinator', async () => {
+  const newcomer = await TypingUser.sitDown();
+  try {
+    expect(await newcomer.types(['login', '--new-key'])).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(
+        /add --address, its URL, such as http:\/\/.*`countersign start` prints it/,
+      ) as string,
+    });
+    expect(await newcomer.types(['login', '--new-key', '--address', 'http://127.0.0.1:8080'])).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(/add --organization, its id \(`organizationId` in root\.json/) as string,
+    });
+  } finally {
+    await newcomer.leaves();
+  }
+});

@@ -64,6 +64,8 @@ const json = <Answer>(...words: readonly string[]) => user.json<Answer>(['replay
 
 test('the page on debugging shows what the commands write', async () => {
   const text = await readFile(page, 'utf8');
+  const draft = /```yaml\n# draft.yaml\n([^]*?)```/.exec(text)![1]!;
+  await writeFile(user.path('draft.yaml'), draft);
   const blocks = [...text.matchAll(/```console\n\$ countersign ([^\n]*)\n([^]*?)```/g)];
   expect(blocks.length).toBeGreaterThanOrEqual(4);
   let written = text;
@@ -150,6 +152,44 @@ test('a fork takes one change, at a revision, with a file that says what should 
   }
   const { code, out } = await fork('--skip', '17', '--json');
   expect([code, JSON.parse(out)]).toMatchObject([0, { divergences: [{ userName: 'Alice' }, { userName: 'Bob' }] }]);
+});
+
+test('what if takes a draft, says what is wrong with one, and ends with 1 for what it is told to fail on', async () => {
+  const asks = (...words: readonly string[]) => user.types(['policies', 'what-if', '--data-dir', 'data', ...words]);
+  const drafts: Readonly<Record<string, string>> = {
+    'broken.yaml': 'policies: [',
+    'list.yaml': '- policies',
+    'unknown.yaml': 'policy: []',
+    'clause.json': '{"policies":[{"policyName":"x","effect":"EFFECT_ALLOW","condition":"1 =="}]}',
+    'laugh.yaml': `a: &a [${'x,'.repeat(9)}x]\nb: &b [${'*a,'.repeat(9)}*a]\npolicies: [${'*b,'.repeat(99)}*b]`,
+    'tags.json':
+      '{"policies":[{"policyName":"tags","effect":"EFFECT_ALLOW","condition":"activity.kind == \'CREATE_USER_TAG\'"}]}',
+    'never.json': '{"withoutUsers":["Nobody"]}',
+  };
+  for (const [name, text] of Object.entries(drafts)) await writeFile(user.path(name), text);
+  for (const [words, says] of [
+    [[], "required option '--file <file>' not specified"],
+    [['--file', 'nowhere.yaml'], 'nowhere.yaml cannot be read'],
+    [['--file', 'broken.yaml'], 'broken.yaml: Flow sequence'],
+    [['--file', 'list.yaml'], 'list.yaml is no draft'],
+    [['--file', 'unknown.yaml'], 'policy: '],
+    [['--file', 'clause.json'], 'policies[0].condition: invalid policy condition'],
+    [['--file', 'laugh.yaml'], 'laugh.yaml'],
+    [['--file', 'tags.json', '--from', 'now'], '--from takes a revision such as 41, not `now`'],
+    [['--file', 'tags.json', '--fail-on', 'nothing'], 'Allowed choices are new-allow, new-denial, any'],
+  ] as const) {
+    const { code, out, error } = await asks(...words);
+    expect([words, code, out, error]).toEqual([words, 2, '', expect.stringContaining(says)]);
+  }
+  const codes = await Promise.all(
+    [[], ['--fail-on', 'new-denial'], ['--fail-on', 'new-allow'], ['--fail-on', 'new-allow', '--from', '21']].map(
+      async (words) => (await asks('--file', 'tags.json', ...words)).code,
+    ),
+  );
+  expect(codes).toEqual([0, 0, 1, 0]);
+  const { out } = await asks('--file', 'never.json');
+  expect(out).toContain('never in effect: no user `Nobody`, as what it names was never there');
+  expect(out).toContain('Every request comes out as it did.');
 });
 
 test('history cannot control the terminal', async () => {

@@ -6,18 +6,19 @@ import { submits } from './specification/submits.js';
 
 /** Classes of requests, in the order of the columns, and what each holds. */
 const classes = {
-  done: 'Done as described: every field, required fields only, null for optional ones, each optional one alone, each remark of the specification, and `X-Stamp-WebAuthn` where it is taken. Answers are held against their tables.',
-  values: 'Every value of every enumeration is taken or listed; others are refused, and named.',
-  missing: 'Every required field missing, null, and empty where it may not be: 400, and the field is named.',
-  type: 'Every field with values of every other JSON type, in nested objects and lists too: 400, and the field is named.',
-  form: 'Texts that are no UUID, decimal string, hexadecimal, address, phone number, JSON or expression: 400, and the field is named.',
-  limits: 'At each limit, next to it inside and outside; the age of a request; pages.',
+  done: 'Requests that succeed: all fields, only the required ones, null for optional ones, each optional one by itself, each remark of the specification, and `X-Stamp-WebAuthn` where it is accepted. Responses are checked against their tables.',
+  values:
+    'Every value of every enumeration is accepted, or appears in a list; any other value is refused with 400 that names it.',
+  missing: 'Each required field missing, null, or empty where it must not be: 400 that names the field.',
+  type: 'Each field with a value of every other JSON type, also in nested objects and lists: 400 that names the field.',
+  form: 'Strings that are not a valid UUID, decimal string, hexadecimal, address, phone number, JSON or expression: 400 that names the field.',
+  limits: 'Values at each limit, just below and just above it; the age of a request; pages.',
   stamp:
-    'Stamps that are missing, doubled, garbled, over other bytes, of nobody or of another organization: 401. A passkey where only `X-Stamp` is listed: 401.',
-  tenant: 'Ids of another organization, and organizations that the caller is not of.',
-  path: 'The type of one activity at the path of each other: 400 that names the right path.',
-  config: '`X-Auth-Proxy-Config-Id` missing, empty, garbled, doubled, of nobody: 400 or 404.',
-  origin: 'Origins that are allowed, and others: 403.',
+    'Stamps that are missing, duplicated, malformed, made over other bytes, unknown, or from another organization: 401. A passkey where only `X-Stamp` is listed: 401.',
+  tenant: 'Ids of another organization, and organizations the caller does not belong to.',
+  path: 'The type of one activity at the path of every other: 400 that names the right path.',
+  config: '`X-Auth-Proxy-Config-Id` missing, empty, malformed, duplicated or unknown: 400 or 404.',
+  origin: 'Allowed origins; others: 403.',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Kind = keyof typeof classes;
@@ -62,14 +63,14 @@ export function conformancePage(record: WalkRecord): string {
 
 # Conformance
 
-The specification's endpoints as data (\`test/conformance/specification/\`), and every request that follows from them, sent over
-HTTP with real stamps to a running server. A cell counts requests that were answered as they must be, \`n of m\` where some
-were not.
+The endpoints of the specification are data in \`test/conformance/specification/\`. Every request that follows from them is sent over
+HTTP, with real stamps, to a running server. Each cell counts the requests that got the required response; \`n of m\` means that some
+did not.
 
 ${record.summary}
 
-The tables have ${specification} lines of the specification, and ${protocol} that it leaves open and that are taken from what the
-published clients send and expect; \`source\` in the data says which. 400kb are 400,000 characters.
+The tables have ${specification} lines from the specification and ${protocol} on what it leaves open, taken from what the
+published clients send and expect; \`source\` in the data says which. 400kb means 400,000 characters.
 
 ${Object.entries(classes)
   .map(([kind, about]) => `- **${kind}**: ${about}`)

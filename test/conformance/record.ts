@@ -48,9 +48,9 @@ export class WalkRecord {
     const statuses = [...this.answers].sort(([a], [b]) => a - b).map(([hundreds, count]) => `${count} ${hundreds}xx`);
     const { sought, found } = this.refused;
     return [
-      `${total('passed') + total('failed')} cases, ${total('failed')} of them answered otherwise.`,
-      `The answers: ${statuses.join(', ')}${this.answers.has(5) ? '' : ', no 5xx'}.`,
-      `Of ${sought} requests that were refused, ${found === 0 ? 'none' : found} left anything in what is recorded.`,
+      `${total('passed') + total('failed')} cases; ${total('failed')} of them got another response than required.`,
+      `Responses: ${statuses.join(', ')}${this.answers.has(5) ? '' : ', no 5xx'}.`,
+      `Of ${sought} refused requests, ${found === 0 ? 'none' : found} left anything in the recorded data.`,
     ].join('\n');
   }
 

@@ -2,20 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { sendsKept, WrongRevision } from '../../src/ledger/event-store.js';
 import type { EventStore, NewEvent, RecordedEvent, SubscribeOptions } from '../../src/ledger/event-store.js';
 
-/** A store under test, and how to get rid of it. */
+/** A store under test, and how to remove it. */
 export interface StoreUnderTest {
   readonly store: EventStore;
-  /** Closes the store and opens what it has kept; only where something is kept. */
+  /** Closes the store and opens it again with its data; only for stores that keep data. */
   readonly reopen?: () => Promise<EventStore>;
   readonly cleanup: () => Promise<void>;
 }
 
 /**
- * What every adapter of the event store port must do. `open` gives a store that no other test writes to, `another` one beside
- * it.
+ * What every adapter of the event store port must do. `open` opens a store that no other test writes to; `another` opens one
+ * more beside it.
  */
 export function eventStoreContract(name: string, open: () => Promise<StoreUnderTest>, another = open): void {
-  /** The whole life of another store of this kind. */
+  /** Opens another store of this kind, uses it, and closes it. */
   async function opensAndCloses(): Promise<void> {
     const { store, cleanup } = await another();
     await delivered(store, (await store.append(aStream(), someEvents(1), 'no-stream')).position);
@@ -90,7 +90,7 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         await expect(store.append(stream, [anEvent()], sendsKept)).rejects.toThrow(WrongRevision);
         await expect(store.delete(stream)).rejects.toThrow('is permanent');
         const { position } = await store.append(aStream(), [anEvent()], 'no-stream');
-        // Feeds go on behind it, whether they deliver it or not.
+        // Feeds continue after it, whether or not they deliver it.
         await delivered(store, position);
         const reopened = (await under.reopen?.()) ?? store;
         expect((await reopened.last(stream, 1)).map(({ revision }) => revision)).toEqual([sendsKept + 4]);
@@ -415,7 +415,7 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         await store.append(stream, someEvents(3), 'no-stream');
         const feed = follow(store, (await store.head()) ?? 'start');
         await store.append(stream, someEvents(1), 2);
-        // In position order: what should not come would have come before.
+        // Events come in position order, so an unwanted one would have come earlier.
         await feed.sees(1);
         await feed.stop();
         expect(feed.events.map(({ revision }) => revision)).toEqual([3]);
@@ -528,7 +528,7 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         });
         await start;
         const closing = subscription.close().then(() => happened.push('closed'));
-        // Time enough to close in for whoever does not wait: another subscription begins, is served, and closes.
+        // Long enough for a close that does not wait: meanwhile another subscription begins, is served, and closes.
         const { position } = await store.append(stream, someEvents(1), 1);
         await delivered(store, position);
         expect(happened).toEqual(['started']);
@@ -652,7 +652,7 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         await store.append(aStream(), someEvents(1), 'no-stream');
         await start;
         const closing = store.close().then(() => happened.push('closed'));
-        // Time enough to close in for whoever does not wait: another store is opened, is served, and closes.
+        // Long enough for a close that does not wait: meanwhile another store is opened, is used, and closes.
         await opensAndCloses();
         expect(happened).toEqual([]);
         free();
@@ -695,7 +695,7 @@ export function aStream(): string {
   return `organization-${randomUUID()}`;
 }
 
-/** An event that is nothing special. */
+/** An ordinary event. */
 export function anEvent(data: unknown = { name: 'Ada' }): NewEvent {
   return { id: randomUUID(), type: 'UserCreated', data, metadata: { at: 1_700_000_000_000, schemaVersion: 1 } };
 }
@@ -709,14 +709,14 @@ function someEventData(count: number): unknown[] {
   return Array.from({ length: count }, (_, number) => ({ number, text: 'some text of an event' }));
 }
 
-/** Everything an iterable gives. */
+/** Everything that an iterable yields. */
 export async function all(events: AsyncIterable<RecordedEvent>): Promise<RecordedEvent[]> {
   const read: RecordedEvent[] = [];
   for await (const event of events) read.push(event);
   return read;
 }
 
-/** A subscription that notes what it gets, of which it waits for `sees(n)` events in all. */
+/** A subscription that records what it receives; `sees(n)` waits until it has received n events in all. */
 export function follow(
   store: Pick<EventStore, 'subscribe'>,
   after: bigint | 'start',
@@ -749,7 +749,7 @@ export function follow(
   };
 }
 
-/** Waits until a subscription that begins now has come as far as this: those that began earlier had the same chance. */
+/** Waits until a subscription that begins now has come this far: earlier ones have had the same chance. */
 async function delivered(store: EventStore, position: bigint): Promise<void> {
   const feed = follow(store, 'start');
   const deadline = Date.now() + 15_000;
@@ -760,7 +760,7 @@ async function delivered(store: EventStore, position: bigint): Promise<void> {
   await feed.stop();
 }
 
-/** Waits for milliseconds. */
+/** Waits for so many milliseconds. */
 export function pause(milliseconds = 1): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

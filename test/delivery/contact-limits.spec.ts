@@ -11,11 +11,12 @@ import { until } from '../e2e/until.js';
 const minute = 60_000;
 const textWith = (part: string) => expect.stringContaining(part) as string;
 
-function limitsOf(store = new SteeredStore()) {
+function limitsOf(store = new SteeredStore(), mostFull?: number) {
   const clock = { at: 1_800_000_000_000, now: () => clock.at };
   let ids = 0;
   const newId = () => `00000000-0000-4000-8000-${String(ids++).padStart(12, '0')}`;
-  return { store, clock, limits: new ContactLimits({ store, clock, newId, digest: (text) => Promise.resolve(text) }) };
+  const ports = { store, clock, newId, digest: (text: string) => Promise.resolve(text) };
+  return { store, clock, limits: new ContactLimits(ports, mostFull) };
 }
 
 const asked = (sender: AskedMessage['sender'], contact = 'ann@example.com', organizationId = 'one'): AskedMessage => ({
@@ -66,6 +67,32 @@ describe('messages to one contact', () => {
     clock.at += 60 * minute;
     expect((await most(count))[0]).toBe(60);
   });
+});
+
+/** A store that says which streams' ends were read. */
+class WatchedStore extends SteeredStore {
+  readonly reads: string[] = [];
+
+  override last(stream: string, most: number) {
+    this.reads.push(stream);
+    return super.last(stream, most);
+  }
+}
+
+test('of contacts that take no more, so many are remembered; one that had to make room is read again, and takes no more', async () => {
+  const { limits, store } = limitsOf(new WatchedStore(), 2);
+  const reads = () => (store as WatchedStore).reads.splice(0).map((stream) => stream.slice(stream.indexOf('\0') + 1));
+  const fill = async (contact: string) => expect((await most(() => limits.count(asked('known', contact))))[0]).toBe(30);
+  const refused = (contact: string) =>
+    expect(limits.count(asked('known', contact))).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  for (const contact of ['ann', 'bob']) await fill(contact);
+  reads();
+  for (const contact of ['ann', 'bob']) await refused(contact);
+  expect(reads()).toEqual([]);
+  await fill('carl');
+  reads();
+  for (const contact of ['bob', 'ann']) await refused(contact);
+  expect(reads()).toEqual(['ann']);
 });
 
 describe('notices of votes', () => {

@@ -27,7 +27,7 @@ const imageEnvironment = Object.fromEntries(
     .flatMap(({ words }) => words.split(' ').map((one) => one.split('=') as [string, string])),
 );
 
-test('the services of each profile', () => {
+test('each profile has its services', () => {
   const of = (profile: string | undefined): string[] =>
     named.filter(([, { profiles }]) => profiles?.[0] === profile).map(([name]) => name);
   expect(named.filter(([, { profiles = [] }]) => profiles.length > 1)).toEqual([]);

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { limitTable } from '../../src/domain/organization/limits.js';
 
-/** Rows of the first table of a page, by their cells, without its head. */
-function tableIn(page: string): readonly (readonly string[])[] {
-  const lines = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8').split('\n');
-  const first = lines.findIndex((line) => line.startsWith('|'));
-  const rows = lines.slice(first, lines.indexOf('', first));
-  return rows.slice(2).map((row) =>
+/** Rows of the tables of limits on a page, by their cells, without their heads. */
+function limitsIn(page: string): readonly (readonly string[])[] {
+  const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
+  const tables = [...text.matchAll(/^\| (?:limit|name) .*\n(?:\|.*\n)+/gm)].map(([table]) =>
+    table.trim().split('\n').slice(2),
+  );
+  return tables.flat().map((row) =>
     row
       .slice(1, -1)
       .split(' | ')
@@ -15,7 +16,7 @@ function tableIn(page: string): readonly (readonly string[])[] {
 }
 
 test('every limit of work has its value, its reason and what a request at the limit costs', () => {
-  const rows = tableIn('limits.md');
+  const rows = limitsIn('limits.md');
   expect(rows.length).toBeGreaterThan(40);
   const cell = /^(?!–$).*[\w…]/;
   for (const row of rows)
@@ -27,5 +28,5 @@ test('every limit of what is stored has its reason and what so many cost', () =>
     expect(reason).toMatch(/\w{3}/);
     expect(cost).toMatch(/\w{3}/);
   }
-  expect(tableIn('reference/limits.md')).toHaveLength(Object.keys(limitTable).length);
+  expect(limitsIn('reference/limits.md')).toHaveLength(Object.keys(limitTable).length);
 });

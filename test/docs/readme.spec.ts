@@ -11,6 +11,8 @@ import * as harness from '../../src/testing/index.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+/** A program without its first line, which refuses arguments. */
+const shown = (file: string): string => read(file).replace(/^import '.*no-arguments\.mjs';\n/, '');
 
 /** Every page that people read, by its path from the root. */
 const pages = [
@@ -103,7 +105,7 @@ test('the reference has every setting, with its default and words', () => {
 test('the example that the README begins with is the one that runs, and prints what it shows', async () => {
   const file = 'examples/two-approvals.mjs';
   const { stdout } = await promisify(execFile)(process.execPath, [join(root, file)], { cwd: root, timeout: 60_000 });
-  expect(read('README.md')).toContain(`\`\`\`js\n${read(file)}\`\`\`\n\n\`\`\`\n${stdout.replace(/ +$/gm, '')}\`\`\``);
+  expect(read('README.md')).toContain(`\`\`\`js\n${shown(file)}\`\`\`\n\n\`\`\`\n${stdout.replace(/ +$/gm, '')}\`\`\``);
 });
 
 test('what the pages import from the harness is there', () => {
@@ -123,7 +125,7 @@ test('every decision is listed', () => {
 
 describe('the first request of the README', () => {
   test('is the script', () => {
-    expect(read('README.md')).toContain(`\`\`\`js\n${read('scripts/first-request.mjs')}\`\`\``);
+    expect(read('README.md')).toContain(`\`\`\`js\n${shown('scripts/first-request.mjs')}\`\`\``);
   });
 
   test('runs against a server, and shows what was recorded', async () => {

@@ -2,6 +2,7 @@ import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import { rulesNumber } from '../../src/domain/activity/rules.js';
 import { redecide } from '../../src/replay/decide-again.js';
 import {
   startCoordinator,
@@ -182,7 +183,7 @@ describe('limits that are set', () => {
     );
     expect(decisions.length).toBeGreaterThan(5);
     for (const { limits, rules } of decisions) {
-      expect(rules).toBe(4);
+      expect(rules).toBe(rulesNumber);
       expect(limits).toMatchObject({ organization: { users: 102, wallets: 2 }, subOrganizations: { userTags: 11 } });
     }
     againAsRecorded(stream);

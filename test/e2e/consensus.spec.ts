@@ -415,8 +415,20 @@ test('get_policy_evaluations returns every policy’s outcome for every vote, an
     organizationId,
     voteId: done.votes[index]!.id,
     policyEvaluations: [
-      { policyId: builtIn, outcome: 'OUTCOME_DENY_IMPLICIT' },
-      { policyId, outcome: of },
+      {
+        policyId: builtIn,
+        policyName: 'Auth proxy',
+        outcome: 'OUTCOME_DENY_IMPLICIT',
+        clause: { name: 'condition', text: textLike("activity.resource == 'AUTH'"), outcome: 'false' },
+      },
+      {
+        policyId,
+        policyName: 'three rename',
+        outcome: of,
+        ...(outcome === 'allow'
+          ? {}
+          : { clause: { name: 'consensus', text: 'approvers.count() >= 3', outcome: 'false' } }),
+      },
     ],
     outcome,
     decidedBy,

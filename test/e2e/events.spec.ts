@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { startCoordinator, StampingClient, type TestCoordinator } from '../../src/testing/index.js';
@@ -41,6 +44,7 @@ const histories: Readonly<Record<string, object>> = {
   get_event: { revision: '0' },
   get_organization_state: {},
   compare_states: { from: { revision: '0' } },
+  what_if: { draft: { withoutUsers: ['nobody'] } },
 };
 
 let coordinator: TestCoordinator;
@@ -217,6 +221,31 @@ describe('list_events', () => {
     expect(over.events[0]).not.toHaveProperty('redacted');
     const { vote } = over.events[0]!.data as { readonly vote: { readonly message: string } };
     expect(vote.message).toContain(verificationToken);
+  });
+
+  test('is followed by the code on the page about following, as it is written', async () => {
+    const page = await readFile(new URL('../../docs/how-to/follow-an-organization.md', import.meta.url), 'utf8');
+    const [, written] = /```ts\n(let after[^]*?)```/.exec(page)!;
+    const code = written!.replace(': string | undefined', '');
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-follow-'));
+    try {
+      const file = join(folder, 'follow.mjs');
+      await writeFile(file, `export async function follow(client, keep, sleep) {${code}}`);
+      const { follow } = (await import(file)) as { follow: (...given: readonly unknown[]) => Promise<void> };
+      const kept: string[] = [];
+      const enough = new Error('enough');
+      let pauses = 0;
+      // It follows for ever; what is recorded while it pauses is told next.
+      const sleep = async (): Promise<void> => {
+        pauses += 1;
+        if (pauses > 1) throw enough;
+        await coordinator.createUser('Later');
+      };
+      await expect(follow(coordinator.client, ({ id }: Told) => kept.push(id), sleep)).rejects.toBe(enough);
+      expect(kept).toEqual((await coordinator.events()).map(({ id }) => id));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 
   test('refuses invalid cursors and limits', async () => {

@@ -255,6 +255,37 @@ describe('a waiting activity says what it waits for', () => {
     expect(after.now).toBeUndefined();
   });
 
+  test('from people, and not from the auth proxy', async () => {
+    await coordinator.createPolicy({
+      policyName: 'anyone else renames',
+      condition: "activity.kind == 'UPDATE_USER_TAG'",
+      consensus: 'approvers.count() >= 2',
+    });
+    const asked = await alice.client.submit('ACTIVITY_TYPE_UPDATE_USER_TAG', {
+      userTagId: treasury,
+      newUserTagName: 'treasury',
+      addUserIds: [],
+      removeUserIds: [],
+    });
+    expect(asked.waitsFor!.text).toMatch(/1 more approval from .*"Bob"/);
+    expect(asked.waitsFor!.text).not.toMatch(/Auth proxy"/);
+    const { users } = await coordinator.client.query<{ users: { userId: string; userName: string }[] }>('list_users');
+    const proxy = users.find(({ userName }) => userName === 'Auth proxy')!;
+    expect(asked.waitsFor!.policies[0]!.approverIds).not.toContain(proxy.userId);
+    await bob.client.reject(asked.fingerprint);
+
+    const either = await coordinator.createPolicy({
+      policyName: 'the proxy or two more',
+      condition: "activity.kind == 'UPDATE_USER_NAME'",
+      consensus: `approvers.any(user, user.id == '${proxy.userId}') || approvers.count() >= 3`,
+    });
+    const parameters = { userId: carol.userId, userName: 'Carol' };
+    const renamed = await alice.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', parameters);
+    expect(renamed.waitsFor!.policies).toMatchObject([{ policyId: either, approvalsMissing: 2 }]);
+    await bob.client.reject(renamed.fingerprint);
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds: [either] });
+  });
+
   test('in a list of activities too, to whoever could vote on them', async () => {
     const waiting: ActivityEnvelope[] = [];
     for (let nonce = 50n; nonce < 53n; nonce += 1n) {
@@ -323,6 +354,124 @@ describe('a waiting activity says what it waits for', () => {
       const { pass, message } = await matchers.toBeDeniedBy.call({ isNot: false, equals: Object.is }, asked, 'x');
       if (!pass) throw new Error(message());
     }, /Waiting for 1 more approval/);
+  });
+});
+
+interface Evaluated {
+  readonly policyEvaluations: readonly {
+    readonly voteId: string;
+    readonly outcome: string;
+    readonly policyEvaluations: readonly { readonly policyId: string; readonly outcome: string }[];
+  }[];
+  readonly now?: readonly object[];
+  readonly notExplained?: string;
+}
+
+const evaluated = (client: StampingClient, activityId: string, request: object = {}) =>
+  client.query<Evaluated>('get_policy_evaluations', { activityId, ...request });
+
+describe('a past decision says why, as of then', () => {
+  const consensus = {
+    name: 'consensus',
+    text: textLike(/^approvers\.filter\(user, user\.tags\.contains\('.*'\)\)\.count\(\) >= 1$/),
+    outcome: 'false',
+  };
+  const denying = { policyName: 'not to the burned', outcome: 'OUTCOME_DENY_IMPLICIT' };
+
+  test('with the name that each policy had, its outcome and the clause, after it was renamed and deleted', async () => {
+    const rename = (policyName: string) =>
+      coordinator.client.submit('ACTIVITY_TYPE_UPDATE_POLICY_V2', { policyId, policyName });
+    const asked = await signEth(alice.client, { to: receiver, value: 7n });
+    await rename('two of us sign');
+    await bob.client.approve(asked.fingerprint);
+    const before = await evaluated(bob.client, asked.id);
+    const [waiting, allowed] = before.policyEvaluations;
+    expect([waiting!.outcome, allowed!.outcome]).toEqual(['consensus-needed', 'allow']);
+    expect(waiting!.policyEvaluations).toEqual(
+      expect.arrayContaining([
+        { policyId, policyName: 'two people sign', outcome: 'OUTCOME_REQUIRES_CONSENSUS', clause: consensus },
+        objectWith({ ...denying, clause: objectWith({ name: 'condition', outcome: 'false' }) }),
+      ]),
+    );
+    expect(allowed!.policyEvaluations).toContainEqual({
+      policyId,
+      policyName: 'two of us sign',
+      outcome: 'OUTCOME_ALLOW',
+    });
+    expect(before.notExplained).toBeUndefined();
+    await rename('two people sign');
+
+    const other = await coordinator.createPolicy({
+      policyName: 'Alice renames',
+      condition: "activity.kind == 'UPDATE_USER_NAME'",
+      consensus: `approvers.any(user, user.id == '${alice.userId}')`,
+    });
+    const renamed = await alice.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', {
+      userId: carol.userId,
+      userName: 'Carol "the boss"',
+    });
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds: [other] });
+    const { policyEvaluations } = await evaluated(carol.client, renamed.id);
+    expect(policyEvaluations[0]!.policyEvaluations).toContainEqual({
+      policyId: other,
+      policyName: 'Alice renames',
+      outcome: 'OUTCOME_ALLOW',
+    });
+    // Told, but not recorded: what happened is as it was.
+    const recorded = JSON.stringify((await coordinator.events()).map(({ data }) => data));
+    expect(recorded).not.toMatch(/"policies":\[[^\]]*"(policyName|clause)"/);
+
+    await coordinator.restart();
+    expect(await evaluated(bob.client, asked.id)).toEqual(before);
+  });
+
+  test('the current outcomes beside it, while it waits', async () => {
+    const asked = await signEth(alice.client, { to: receiver, value: 8n });
+    const { policyEvaluations, now } = await evaluated(bob.client, asked.id);
+    expect(policyEvaluations[0]!.policyEvaluations).toEqual(now);
+    await bob.client.reject(asked.fingerprint);
+    // A vote against it is no decision by policies.
+    expect((await evaluated(bob.client, asked.id)).policyEvaluations).toHaveLength(1);
+  });
+
+  test('for the parent’s members only, where the parent’s policies decided', async () => {
+    const owner = coordinator.newKey();
+    const created = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7', {
+      subOrganizationName: 'Child',
+      rootUsers: [
+        {
+          userName: 'Owner',
+          userEmail: 'owner@example.com',
+          apiKeys: [{ apiKeyName: 'key', publicKey: owner.publicKey, curveType: owner.curve }],
+          authenticators: [],
+          oauthProviders: [],
+        },
+      ],
+      rootQuorumThreshold: 1,
+    });
+    const { subOrganizationId } = Object.values(created.result)[0] as { subOrganizationId: string };
+    const codes = await coordinator.createPolicy({
+      policyName: 'Alice sends codes',
+      condition: "activity.kind == 'INIT_OTP_AUTH'",
+      consensus: `approvers.any(user, user.id == '${alice.userId}')`,
+    });
+    const { id } = await alice.client.submit(
+      'ACTIVITY_TYPE_INIT_OTP_AUTH',
+      { otpType: 'OTP_TYPE_EMAIL', contact: 'owner@example.com' },
+      { organizationId: subOrganizationId },
+    );
+    const asked = { organizationId: subOrganizationId };
+    const [ofParent] = (await evaluated(bob.client, id, asked)).policyEvaluations;
+    expect(ofParent!.policyEvaluations).toContainEqual({
+      policyId: codes,
+      policyName: 'Alice sends codes',
+      outcome: 'OUTCOME_ALLOW',
+    });
+    const ownerClient = coordinator.clientFor(owner, subOrganizationId);
+    const [ofChild] = (await evaluated(ownerClient, id)).policyEvaluations;
+    expect(ofChild!.policyEvaluations).toContainEqual({ policyId: codes, outcome: 'OUTCOME_ALLOW' });
+    expect(JSON.stringify(ofChild)).not.toMatch(/Alice sends codes|approvers/);
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds: [codes] });
   });
 });
 

@@ -53,7 +53,7 @@ async function application(provider = 'OAUTH2_PROVIDER_X', secret = clientSecret
   };
 }
 
-test('from X to a session, with the published clients, and no request to ourselves', async () => {
+test('a login at X leads to a session, with the published clients, and without a request to ourselves', async () => {
   const sdk = sdkClient(coordinator, coordinator.client.key);
   const clientId = 'the app';
   const { oauth2CredentialId } = await sdk.createOauth2Credential({

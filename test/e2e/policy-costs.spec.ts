@@ -161,7 +161,7 @@ describe('a page of activities', () => {
       ...Array.from({ length: 4 }, (_, index) => ({
         policyName: `costly ${index}`,
         effect: 'EFFECT_DENY',
-        condition: `activity.type=='ACTIVITY_TYPE_CREATE_USER_TAG'&&(${parts(index + 1).join('||')})`,
+        condition: `activity.type=='${renameType}'&&requester.alias=='nobody'&&(${parts(index + 1).join('||')})`,
         notes: '',
       })),
     ]);

@@ -134,7 +134,7 @@ describe('users and credentials', () => {
   });
 });
 
-test('policies, tags, configs and the whole organization', async () => {
+test('policies, tags, configs and the whole organization can be read', async () => {
   const { policyId, userTagId } = furnished;
   const { policies } = await ask<{ policies: object[] }>('list_policies');
   expect(policies).toEqual([
@@ -264,7 +264,7 @@ describe('the activity envelope', () => {
   });
 });
 
-test('list_activity_events: the life of an activity and its effects, chained, at their places in the stream', async () => {
+test('list_activity_events shows the life of an activity and its effects, chained, at their places in the stream', async () => {
   const { id } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', {
     userTagName: 'with events',
     userIds: [furnished.alice.userId],

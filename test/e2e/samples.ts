@@ -563,12 +563,17 @@ export function submitSamples(furnished: Furnished) {
 
 /** What every query of a furnished organization is asked, by its path; the organization's id is added. */
 export function querySamples(furnished: Furnished): Readonly<Record<string, object>> {
-  const { alice, apiKeyId, authenticatorId, policyId, waiting, walletId, signWith } = furnished;
+  const { coordinator, alice, apiKeyId, authenticatorId, policyId, waiting, walletId, signWith } = furnished;
   const { privateKeyId, smartContractInterfaceId, webhookEndpointId } = furnished;
   const activity = { activityId: waiting.id };
   const user = { userId: alice.userId };
   return {
     compare_states: { from: { revision: '0' }, to: { revision: '5' } },
+    dry_run: {
+      timestampMs: String(coordinator.clock.now()),
+      activity: { type: 'ACTIVITY_TYPE_CREATE_USER_TAG', parameters: { userTagName: 'tried', userIds: [] } },
+    },
+    explain_activity: activity,
     get_activity: activity,
     get_api_key: { apiKeyId },
     get_api_keys: user,
@@ -590,6 +595,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     get_user: user,
     get_wallet: { walletId },
     get_wallet_account: { walletId, address: signWith },
+    lint_policies: {},
     list_activities: { paginationOptions: { limit: '5' }, filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'] },
     list_activity_events: activity,
     list_app_proofs: activity,
@@ -597,6 +603,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     list_events: { limit: '5' },
     list_fiat_on_ramp_credentials: {},
     list_invitations: { paginationOptions: { limit: '5' } },
+    list_minimal_approvers: activity,
     list_oauth2_credentials: {},
     list_policies: {},
     list_private_key_tags: {},
@@ -618,6 +625,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
       paginationOptions: { limit: '5' },
     },
     list_webhook_endpoints: {},
+    what_if: { draft: { withoutUsers: ['nobody'] } },
     whoami: {},
   };
 }

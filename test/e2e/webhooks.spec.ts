@@ -375,6 +375,7 @@ test('a host that leads to a private address by the time of the delivery is not 
   const resolve = () => Promise.resolve(answers.shift() ?? ['169.254.169.254']);
   const message = {
     url: 'https://hooks.example/',
+    endpointId: 'endpoint',
     eventId: 'e',
     eventType: 'x',
     organizationId: 'o',

@@ -13,6 +13,7 @@ import type { DriverMetrics } from '../../src/ports/driver-metrics.js';
 import type { KnownActivities } from '../../src/ports/known-activities.js';
 import { buildRegistry, type Registry } from '../../src/decide/registry.js';
 import { readSubmit } from '../../src/engine/requests.js';
+import type { Meter } from '../../src/domain/steps.js';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { chainEvent, type EventMetadata } from '../../src/ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../../src/ledger/event-store.js';
@@ -215,13 +216,13 @@ export class BareCoordinator {
   }
 
   /** As `send`, before what was recorded is made an answer. */
-  async drive({ path, body, headers, from = [] }: Stamped): Promise<DriveAnswer> {
+  async drive({ path, body, headers, from = [] }: Stamped, meter?: Meter): Promise<DriveAnswer> {
     const bytes = Buffer.from(body);
     const stamp = readStamp(headers);
     if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, bytes);
     const request = readSubmit({ path, body: bytes, stamp, from }, this.registry, this.clock.now());
     this.counts.driven += 1;
-    return this.driver.drive(request);
+    return this.driver.drive(request, meter);
   }
 
   async submit(signer: Signer, type: string, parameters: object): Promise<ActivityAnswer['activity']> {

@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import { organizationStream } from '../../src/domain/organization/organization.js';
+import { denialStream } from '../../src/domain/activity/denial.js';
 import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
 import { queries } from '../../src/read-models/index.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
@@ -7,7 +8,16 @@ import { furnish, querySamples, sampleSettings, type Furnished } from '../e2e/sa
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
 
 /** What answers with recorded events, or with what they fold into, reads these beside. */
-const tellsEvents = ['compare_states', 'get_event', 'get_organization_state', 'list_activity_events', 'list_events'];
+const tellsEvents = [
+  'compare_states',
+  'explain_activity',
+  'get_event',
+  'get_organization_state',
+  'get_policy_evaluations',
+  'list_activity_events',
+  'list_events',
+  'what_if',
+];
 
 /** Counted, never timed: what each query asks of a store that others may write to as well. */
 describe('on a store that several coordinators share', () => {
@@ -38,7 +48,9 @@ describe('on a store that several coordinators share', () => {
   it.each(queries.map(({ path }) => path))('%s looks once whether the head is current', async (path) => {
     const own = organizationStream(coordinator.organizationId);
     await coordinator.client.query(path, querySamples(furnished)[path]);
-    expect(streamsRead()).toEqual(tellsEvents.includes(path) ? [own, own] : [own]);
+    const beside = path === 'what_if' ? [denialStream(coordinator.organizationId)] : [];
+    expect(new Set(streamsRead().slice(1))).toEqual(new Set(tellsEvents.includes(path) ? [own, ...beside] : []));
+    if (path !== 'what_if') expect(streamsRead()).toEqual(tellsEvents.includes(path) ? [own, own] : [own]);
   });
 
   it.each(['whoami', 'list_users', 'list_policies', 'list_activities'])(

@@ -1,12 +1,13 @@
 import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config/config.js';
-import { NoDelivery } from '../../src/delivery/no-delivery.js';
+import { deliveryBy } from '../../src/delivery/open-delivery.js';
 import { createLogger } from '../../src/http/logger.js';
 import { install } from '../../src/app/installation.js';
 import type { EventStore, SubscribeOptions, Subscription } from '../../src/ledger/event-store.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
 import { apiKeyPairFromPrivate, type ApiKeyPair } from '../../src/stamps/sign.js';
+import { KeptMessages } from '../../src/testing/kept-messages.js';
 import { SeededRandomness, StampingClient, type ManualClock } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { SteeredStore } from '../ledger/steered-store.js';
@@ -47,11 +48,17 @@ class Door extends SteeredStore {
 }
 
 /** A whole coordinator, over HTTP, beside others on the same store. */
-export async function startBeside(inner: EventStore, seed: string, clock: ManualClock) {
+export async function startBeside(
+  inner: EventStore,
+  seed: string,
+  clock: ManualClock,
+  settings: Readonly<Record<string, string>> = {},
+) {
+  const kept = new KeptMessages();
   const store = new Door(inner);
   const randomness = new SeededRandomness(seed);
   const keyEncryption = new LocalKeyEncryption([Buffer.alloc(32, 7)], randomness);
-  const config = readConfig({ PORT: '0', ROOT_API_PUBLIC_KEY: rootKey.publicKey });
+  const config = readConfig({ ...settings, PORT: '0', ROOT_API_PUBLIC_KEY: rootKey.publicKey });
   const { founding } = await install(config, { store, clock, randomness, keyEncryption }, undefined, () =>
     Promise.resolve(),
   );
@@ -61,7 +68,10 @@ export async function startBeside(inner: EventStore, seed: string, clock: Manual
     clock,
     randomness,
     keyEncryption,
-    delivery: new NoDelivery(),
+    delivery: deliveryBy(
+      { email: kept, sms: kept },
+      { restored: config.restored, report: () => undefined, now: () => clock.now() },
+    ),
     logger: createLogger('silent'),
     projecting: projectInMemory(),
   });
@@ -74,6 +84,8 @@ export async function startBeside(inner: EventStore, seed: string, clock: Manual
     organizationId,
     clientOf,
     root: clientOf(rootKey),
+    /** Sent by this one. */
+    messages: () => kept.messages,
     /** Its read models have seen everything. */
     followed: async () => coordinator.app.get(ReadModelRunner).passed((await inner.head()) ?? -1n, 5_000),
     async close() {

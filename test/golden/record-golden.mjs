@@ -26,7 +26,7 @@ import { apply, nothingLoaded } from '../../dist/ledger/loaded-organization.js';
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
 import { apiKeyPairFromPrivate, send, stampBody, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
-const version = 6;
+const version = 7;
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const base64url = (data) => Buffer.from(data).toString('base64url');
@@ -1149,6 +1149,37 @@ async function meter(coordinator) {
   for (const count of [1, 2, 3, 83, 85, 200]) await signed(count);
 }
 
+/** By rules 5 policies that demand another activity are not asked (docs/adr/0082): at a submit, at a vote, and by a parent. */
+async function unasked(coordinator) {
+  const { client } = coordinator;
+  const ann = await coordinator.createUser('Ann');
+  const bob = await coordinator.createUser('Bob');
+  const policyId = await coordinator.createPolicy({
+    policyName: 'Two change users',
+    condition: "activity.resource == 'USER' && activity.action == 'UPDATE'",
+    consensus: 'approvers.count() >= 2',
+  });
+  await coordinator.createPolicy({
+    policyName: 'Ann makes wallets',
+    condition: `activity.action in ['CREATE', 'UPDATE'] && activity.resource == 'WALLET' && requester.id == '${ann.userId}'`,
+  });
+  await coordinator.createPolicy({
+    policyName: 'Nobody deletes wallets, whatever is signed',
+    effect: 'EFFECT_DENY',
+    condition: "eth.tx.value > 5 && (activity.kind == 'DELETE_WALLETS' || activity.type == 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2')",
+  });
+  await coordinator.createPolicy({
+    policyName: 'Anything but tags, on one day',
+    condition: "!(activity.kind == 'CREATE_USER_TAG')",
+    time: "time.now < Timestamp('2026-01-01T00:00:00Z')",
+  });
+  const waiting = await ann.client.submit(type('UPDATE_USER_NAME'), { userId: bob.userId, userName: 'Robert' });
+  await bob.client.approve(waiting.fingerprint);
+  await ann.client.submit(type('CREATE_WALLET'), { walletName: 'Savings', accounts: [] });
+  await client.submit(type('UPDATE_POLICY_V2'), { policyId, policyConsensus: 'approvers.count() >= 3' });
+  await bob.client.submit(type('UPDATE_USER_NAME'), { userId: ann.userId, userName: 'Anna' });
+}
+
 /** What a story needs besides the usual settings. */
 const settingsOf = {
   people: { ALLOW_PRIVATE_NETWORK: 'true' },
@@ -1158,7 +1189,7 @@ const settingsOf = {
   },
 };
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits, meter };
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits, meter, unasked };
 for (const [name, story] of Object.entries(stories)) {
   if (only === undefined || only === name) await record(name, story);
 }

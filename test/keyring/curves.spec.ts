@@ -4,16 +4,15 @@ import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { CURVES } from '../../src/domain/key-formats.js';
 import type { Curve } from '../../src/domain/key-formats.js';
+import { CURVE_ORDER, type EcdsaCurve } from '../../src/keyring/curve-orders.js';
 import {
   addToScalar,
   checkPrivateKey,
-  CURVE_ORDER,
   generatePrivateKey,
   parsePublicKey,
   publicKeyOf,
   uncompressPublicKey,
 } from '../../src/keyring/curves.js';
-import type { EcdsaCurve } from '../../src/keyring/curves.js';
 import { fromHex, oracle, readVectors } from './read-vectors.js';
 
 const ECDSA_CURVES: readonly EcdsaCurve[] = ['CURVE_SECP256K1', 'CURVE_P256'];

@@ -3,7 +3,7 @@ import { HDKey } from '@scure/bip32';
 import { CURVES } from '../../src/domain/key-formats.js';
 import type { Curve } from '../../src/domain/key-formats.js';
 import { publicKeyOf } from '../../src/keyring/curves.js';
-import { canonicalPath, derivePrivateKey, parsePath } from '../../src/keyring/derivation.js';
+import { canonicalPath, Derivation, derivePrivateKey, parsePath } from '../../src/keyring/derivation.js';
 import { mnemonicToSeed } from '../../src/keyring/mnemonic.js';
 import { fromHex, oracle, readVectors } from './read-vectors.js';
 
@@ -205,4 +205,52 @@ test('a seed of another length is refused, and the seed is left as it was', () =
   const seed = Buffer.alloc(32, 5);
   derivePrivateKey('CURVE_SECP256K1', seed, "m/1'/2");
   expect(seed).toEqual(Buffer.alloc(32, 5));
+});
+
+describe('many keys below one seed', () => {
+  const seed = Buffer.alloc(64, 5);
+  const alone = (curve: Curve, path: string): Buffer => derivePrivateKey(curve, seed, path);
+
+  test('are those that each path gives alone, in any order, on all curves by turns', () => {
+    const paths = [
+      'm',
+      'm/0',
+      "m/0'",
+      "m/44'/60'/0'/0/0",
+      "m/44'/60'/0'/0/1",
+      "m/44'/60'/0'",
+      "m/44'/60'/1'/0/1",
+      'm/0/0/0',
+    ];
+    const derivation = new Derivation(seed);
+    for (const [round, curves] of [CURVES, CURVES.toReversed(), CURVES.slice(1)].entries()) {
+      for (const path of round === 1 ? paths.toReversed() : paths) {
+        for (const curve of curves) expect(derivation.privateKey(curve, path)).toEqual(alone(curve, path));
+      }
+      for (const curve of curves) {
+        for (const path of paths) expect(derivation.privateKey(curve, path)).toEqual(alone(curve, path));
+      }
+    }
+  });
+
+  test('are not wiped with the nodes that they came from, and may be wiped before them', () => {
+    const derivation = new Derivation(seed);
+    const first = derivation.privateKey('CURVE_SECP256K1', 'm/1/2');
+    derivation.privateKey('CURVE_SECP256K1', 'm/3').fill(0);
+    expect(derivation.privateKey('CURVE_SECP256K1', 'm/3/4')).toEqual(alone('CURVE_SECP256K1', 'm/3/4'));
+    derivation.forget();
+    expect(first).toEqual(alone('CURVE_SECP256K1', 'm/1/2'));
+    expect(derivation.privateKey('CURVE_SECP256K1', 'm/1/2')).toEqual(first);
+  });
+
+  test('leave no node behind', () => {
+    const filled: Buffer[] = [];
+    const derivation = new Derivation(seed);
+    for (const path of ['m/1/2', 'm/1/3', 'm/4']) derivation.privateKey('CURVE_P256', path);
+    const { nodes } = derivation as unknown as { nodes: readonly { bytes: Buffer }[] };
+    filled.push(...nodes.map(({ bytes }) => bytes));
+    expect(filled).toHaveLength(2);
+    derivation.forget();
+    expect(filled).toEqual([Buffer.alloc(64), Buffer.alloc(64)]);
+  });
 });

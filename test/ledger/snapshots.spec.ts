@@ -96,6 +96,30 @@ beforeAll(async () => {
   await coordinator.close();
 });
 
+test('eight wait to be written, and one more is not taken until there is room', async () => {
+  const { folder, snapshots, said } = await snapshotsIn();
+  const ids = Array.from({ length: 9 }, (_, at) => organizationId.replace(/.$/, String(at)));
+  const keep = (id: string) => {
+    const loaded = foldOf(history);
+    return snapshots.keep({ ...loaded, organization: { ...loaded.organization, organizationId: id } });
+  };
+  expect(ids.map(keep)).toEqual([...Array<boolean>(8).fill(true), false]);
+  await snapshots.settled();
+  expect(keep(ids[8]!)).toBe(true);
+  await snapshots.settled();
+  expect([(await readdir(folder)).sort(), said]).toEqual([ids, []]);
+});
+
+test('a file is complained of once, as long as it is among the last 1,000', async () => {
+  const { snapshots, said } = await snapshotsIn();
+  const ignore = (revision: number) => snapshots.ignore(organizationId, revision, 'no use');
+  for (const revision of [0, 1, 0]) ignore(revision);
+  expect(said).toHaveLength(2);
+  for (let revision = 2; revision <= 1_000; revision++) ignore(revision);
+  for (const revision of [1, 0]) ignore(revision);
+  expect(said.slice(1_001)).toEqual([`${organizationId}/0.snapshot: no use`]);
+});
+
 const half = () => Math.floor(history.length / 2);
 
 /** The first half of the history folded and kept, the second half recorded after it. */

@@ -32,6 +32,25 @@ describe('upcast', () => {
     expect(() => upcast(recorded('UserCreated', {}, metadata))).toThrow('not a whole number from 1');
   });
 
+  it('reads the intent from the signed body when it is looked at, and wherever the data are copied to', () => {
+    const signed = { userName: 'Ada', userEmail: null };
+    const message = JSON.stringify({ type: 'ACTIVITY_TYPE_UPDATE_USER', parameters: signed });
+    const event = () => upcast(recorded('ActivitySubmitted', { vote: { message } }, { schemaVersion: 2, at: 5 }));
+    const whole = { vote: { message }, intent: { userName: 'Ada' } };
+    const data = event().data as typeof whole;
+    expect(data.intent).toEqual(whole.intent);
+    expect(data.intent).toBe(data.intent);
+    expect(Object.keys(event().data as object)).toEqual(['vote', 'intent']);
+    expect(JSON.parse(JSON.stringify(event().data))).toEqual(whole);
+    expect(structuredClone(event().data)).toEqual(whole);
+    expect(Object.entries({ ...(event().data as object) })).toEqual(Object.entries(whole));
+  });
+
+  it('leaves alone the intent that an event of version 1 has itself', () => {
+    const data = { intent: { userName: 'Ada' }, vote: { message: '{}' } };
+    expect(upcast(recorded('ActivitySubmitted', data, { schemaVersion: 1, at: 5 })).data).toEqual(data);
+  });
+
   describe('of a type that has changed twice', () => {
     const lifts = new Map([
       [

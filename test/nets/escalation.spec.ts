@@ -760,7 +760,7 @@ test(
     const never = types.map(kindOf).filter((kind) => !(kind in ungrantable) && !tried.get(kind)?.accepted);
     expect(never).toEqual([]);
   },
-  isLong ? 1_200_000 : 120_000,
+  isLong ? 1_200_000 : 300_000,
 );
 
 /** What the only root user of an organization has to act with. */

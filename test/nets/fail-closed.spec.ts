@@ -238,7 +238,7 @@ test('no value that cannot be read gets a request allowed, at its submit', async
   );
 }, 600_000);
 
-test('nor at a vote, by policies that came meanwhile', async () => {
+test('no value that cannot be read gets a request allowed at a vote, by policies that came meanwhile', async () => {
   const waiting: readonly Clauses[] = [
     { effect: 'EFFECT_ALLOW', condition: signing, consensus: 'approvers.count() >= 2' },
   ];

@@ -80,7 +80,7 @@ test('signatures: Wycheproof, but for algorithms that nobody signs ID tokens wit
   expect(alike).toBe(387);
 });
 
-test('keys: Wycheproof, but for symmetric ones', async () => {
+test('reads keys as Wycheproof’s tests want them, except symmetric ones', async () => {
   const { alike, apart } = await compare('wycheproof/json_web_key_test.json');
   expect(apart).toEqual({
     '2 jws_keyset acceptsValid': notOurs,

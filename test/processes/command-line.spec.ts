@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { CliCommand } from '../../src/cli/command.js';
 import { Terminal } from '../../src/cli/terminal.js';
@@ -95,13 +95,16 @@ test(
       expect(said).toMatchObject({ code: 4, error: '' });
       return (JSON.parse(said.out) as Submitted).activity;
     };
-    const [first, second] = [await ask('first'), await ask('second')];
+    const [first, second, third] = [await ask('first'), await ask('second'), await ask('third')];
     const condition = "activity.kind == 'CREATE_WALLET'";
     const fromFile = { policyName: 'from a file', effect: 'EFFECT_ALLOW', condition };
     await writeFile(user.path('policy.json'), JSON.stringify(fromFile));
+    await cp(new URL('../../examples/policies', import.meta.url), user.path('examples/policies'), { recursive: true });
     await writeProofs();
     const userTagName = 'what if';
     const wanted = { type: 'ACTIVITY_TYPE_CREATE_USER_TAG', parameters: { userTagName, userIds: [] } };
+    const draft = { policies: [{ policyName: 'a draft', effect: 'EFFECT_DENY', consensus: 'approvers.count() == 0' }] };
+    await writeFile(user.path('draft.json'), JSON.stringify(draft));
     await writeFile(user.path('request.json'), JSON.stringify({ userId: root['userId'], ...wanted }));
     const newcomer = await user.json<{ publicKey: string }>(['login', '--profile', 'newcomer', '--new-key']);
     const variables: Variables = {
@@ -116,13 +119,17 @@ test(
 
     const failed: object[] = [];
     const expectDone = ({ line, code, out, error }: Ended & { readonly line: string }): void => {
-      if (code !== 0) failed.push({ line, code, out, error });
+      // What it finds in the policies that are here is no failure of the example.
+      const isFinding = line.includes('policies lint') && code === 1;
+      if (code !== 0 && !isFinding) failed.push({ line, code, out, error });
     };
     const needsTheStore = (command: CliCommand): boolean =>
       /^countersign (?:kek|webhooks|start)/.test(command.fullName);
     const run = async (command: CliCommand): Promise<void> => {
       for (const { line } of command.examples) {
-        const words = wordsOf(line, variables);
+        // Who could approve is asked of one that still waits.
+        const isOfWaiting = command.fullName === 'countersign activities approvers';
+        const words = wordsOf(line, isOfWaiting ? { ...variables, ACTIVITY: third.id } : variables);
         // These write as a process does: a server, a story.
         const isProcess = /^countersign (?:start|tour)$/.test(command.fullName);
         expectDone({ line, ...(isProcess ? await asProcess(words) : await user.types(words)) });
@@ -172,8 +179,6 @@ test(
       expect({ line, code, error }).toEqual({ line, code: line.includes('wallets sign') ? 4 : 0, error: '' });
       said.push(out);
       // What the reader copies from one command to the next.
-      variables['ADDRESS'] ??= /^ {2}(0x\w{40})/m.exec(out)?.[1] ?? '';
-      if (variables['ADDRESS'] === '') delete variables['ADDRESS'];
       if (line.includes('--waiting-for-me')) variables['ACTIVITY'] = /^([0-9a-f-]{36}) /m.exec(out)![1]!;
     }
     for (const [, shown] of guide.replace(/^```sh\n[^]*?^```$/gm, '').matchAll(/^```\n([^]*?)^```$/gm)) {
@@ -302,6 +307,9 @@ test(
     );
     expect(await complete('countersign users create --pub')).toEqual(['--public-key']);
     expect(await complete('countersign submit create_pol')).toEqual(['create_policies', 'create_policy']);
+    expect(await complete('countersign submit --profile me create_pol')).toEqual(['create_policies', 'create_policy']);
+    expect(await complete('countersign submit create_policy create_pol')).toEqual(['']);
+    expect(await complete('countersign submit create_policy --fi')).toEqual(['--file']);
     expect(await complete('countersign submit create_policy --file pol')).toEqual(['policy.json']);
     expect(await inShell('countersign completion bash | head -1; countersign --help | true', {})).toMatchObject({
       code: 0,

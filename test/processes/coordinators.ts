@@ -42,8 +42,8 @@ export class Instance {
     return new Instance(await Installation.make(), eventStore);
   }
 
-  async start(): Promise<this> {
-    this.server = await this.installation.start({ EVENT_STORE: this.eventStore, KEK: sharedKek });
+  async start(more: Readonly<Record<string, string>> = {}): Promise<this> {
+    this.server = await this.installation.start({ EVENT_STORE: this.eventStore, KEK: sharedKek, ...more });
     return this;
   }
 

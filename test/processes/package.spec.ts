@@ -17,6 +17,7 @@ const root = new URL('../..', import.meta.url).pathname;
 const ofDevelopment = createRequire(import.meta.url);
 const jest = join(dirname(ofDevelopment.resolve('jest/package.json')), 'bin', 'jest.js');
 const tsc = ofDevelopment.resolve('typescript/bin/tsc');
+const vitest = join(dirname(ofDevelopment.resolve('vitest/package.json')), 'vitest.mjs');
 // What a coordinator that keeps its process alive would make of it: the run is killed, and has no exit code.
 const limitMs = 60_000;
 
@@ -82,7 +83,8 @@ interface Ended {
 
 function run(...args: readonly string[]): Promise<Ended> {
   const { NODE_OPTIONS: _ours, ...env } = process.env;
-  const options = { cwd: project, timeout: limitMs, env: { ...env, TMPDIR: join(project, 'tmp') } };
+  // Some programs colour what they print wherever `CI` is set.
+  const options = { cwd: project, timeout: limitMs, env: { ...env, TMPDIR: join(project, 'tmp'), NO_COLOR: '1' } };
   return new Promise((ended) => {
     execFile(process.execPath, args, options, (error: ExecFileException | null, stdout, stderr) => {
       ended({ code: error ? (error.code as number | null) : 0, output: stdout + stderr });
@@ -166,8 +168,35 @@ test(
   limitMs + 10_000,
 );
 
+/** Writes each piece of code of the page on the harness as a test, with what it takes for given. Returns how many there are. */
+async function writeHarnessPage(folder: string): Promise<number> {
+  const page = await readFile(join(root, 'docs', 'how-to', 'test-with-the-harness.md'), 'utf8');
+  const [first, ...others] = [...page.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code!);
+  await writeFile(join(folder, 'first.test.js'), first!);
+  const given = `
+    const coordinator = await startCoordinator();
+    const { client } = coordinator;
+    const [alice, bob] = [await coordinator.createUser('Alice'), await coordinator.createUser('Bob')];
+    const { walletId } = await coordinator.createWallet('Treasury');
+    const [walletIds, walletName] = [[walletId], 'Reserve'];
+    await coordinator.createPolicy({
+      policyName: 'no deletion', effect: 'EFFECT_DENY', condition: "activity.kind == 'DELETE_WALLETS'",
+    });
+    await coordinator.createPolicy({
+      policyName: 'two people', condition: "activity.kind == 'UPDATE_WALLET'", consensus: 'approvers.count() >= 2',
+    });
+  `;
+  const tests = others.map(
+    (code, at) =>
+      `test('block ${at}', async () => {${given} { ${code.replace(/^import .*$/gm, '')} } await coordinator.close(); });`,
+  );
+  const imports = `import { matchers, startCoordinator } from 'countersign/testing';`;
+  await writeFile(join(folder, 'harness-page.test.js'), [imports, ...tests].join('\n'));
+  return tests.length + 1;
+}
+
 test(
-  'the guides that test policies and a back end pass as they are written, and the test that fails says why',
+  'the guides on the harness, policies and a back end pass as they are written, and the test that fails says why',
   async () => {
     const folder = join(project, 'guides');
     await mkdir(folder);
@@ -179,8 +208,10 @@ test(
       const prose = text.replace(/^```js\n[^]*?^```$/gm, '');
       shown.push(...[...prose.matchAll(/^```\n([^]*?)^```$/gm)].flatMap(([, said]) => said!.trimEnd().split('\n')));
     }
+    const blocks = await writeHarnessPage(folder);
+    expect(blocks).toBeGreaterThan(5);
     const { code, output } = await run('--experimental-vm-modules', jest, '--maxWorkers=2', 'guides');
-    expect(output).toContain('1 failed, 9 passed');
+    expect(output).toContain(`1 failed, ${9 + blocks} passed`);
     expect(shown).toHaveLength(4);
     for (const line of shown) expect(output).toContain(line.trim().replace(/ …$/, ''));
     expect(code).toBe(1);
@@ -207,6 +238,46 @@ test(
     expect(output).toContain("actual: 'Root user'");
     expect(output).toMatch(/^# pass 1$/m);
     expect(output).toMatch(/^# fail 1$/m);
+    expect(code).toBe(1);
+    expect(await leftBehind()).toEqual([]);
+  },
+  limitMs + 10_000,
+);
+
+test(
+  'so it is with vitest: its workers have a coordinator each, and its matchers take ours',
+  async () => {
+    const folder = join(project, 'in-vitest');
+    await mkdir(folder);
+    await symlink(dirname(vitest), join(project, 'node_modules', 'vitest'));
+    const imports = (...names: readonly string[]) => `
+      import { expect, test } from 'vitest';
+      import { ${names.join(', ')} } from 'countersign/testing';
+    `;
+    const files = {
+      'fails.test.js': imports('startCoordinator') + failing.replace('FAIL', "expect(username).toBe('nobody');"),
+      'passes.test.js':
+        `${imports('ethTransaction', 'matchers', 'startCoordinator')} expect.extend(matchers);` +
+        passing.replace(
+          'PASS',
+          `await expect(asked).toNeedApprovalFrom(bob);
+           await expect(bob.client.approve(asked.fingerprint)).toBeAllowed();`,
+        ),
+      'closes.test.ts': `${imports('startCoordinator')}
+        test('a coordinator is closed at the end of its test', async () => {
+          await using coordinator = await startCoordinator({ store: 'sqlite' });
+          const { username }: { username: string } = await coordinator.client.query('whoami');
+          expect(username).toBe('Root user');
+        });
+      `,
+      'vitest.config.js':
+        "export default { esbuild: { target: 'es2022' }, test: { testTimeout: 60_000, maxWorkers: 2 } };",
+    };
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const { code, output } = await run(vitest, 'run', '--root', folder, '--config', join(folder, 'vitest.config.js'));
+    expect(output).toMatch(/expected 'Root user' to be 'nobody'/);
+    expect(output).toMatch(/Tests {2}1 failed \| 2 passed \(3\)/);
+    expect(output).not.toContain('did not exit');
     expect(code).toBe(1);
     expect(await leftBehind()).toEqual([]);
   },
@@ -309,6 +380,7 @@ const mistaken = [
   "client.query('list_users', { paginationOptions: { limit: 10 } })",
   "client.query('get_user', { userId: 'x' }).then(({ user }) => user.name)",
   "client.query('list_wallets').then(({ users }) => users)",
+  "client.query('list_events').then(({ events: [one] }) => one?.type === 'UserCreated' && one.data.policyName)",
 ];
 
 const taken = [
@@ -317,6 +389,7 @@ const taken = [
   "client.query('get_user', { userId: 'x' }).then(({ user }) => user.userName)",
   "client.query('list_users', { paginationOptions: { limit: '10' } }).then(({ users }) => users[0]?.apiKeys)",
   "client.query('get_wallet', { organizationId: 'another', walletId: 'x' }).then(({ wallet }) => wallet.walletName)",
+  "client.query('list_events').then(({ events: [one] }) => one?.type === 'PolicyCreated' && one.data.policyName)",
   "client.query('of_a_later_release', { any: 'member' })",
   "client.query<{ mine: string }>('get_user', { user: 'x' }).then(({ mine }) => mine)",
 ];

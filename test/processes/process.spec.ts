@@ -1,6 +1,11 @@
-import { rm, stat } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { rm, stat, utimes } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
+import { organizationStream } from '../../src/domain/organization/organization.js';
+import type { EventMetadata } from '../../src/ledger/chain.js';
+import { expectedAfter, seal, type Tail } from '../../src/ledger/seal.js';
+import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { stampBody } from '../../src/testing/index.js';
 import { exchange } from '../e2e/exchange.js';
@@ -12,6 +17,8 @@ const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 // A process starts in half a second, and in ten on a machine with other work to do.
 const patience = 120_000;
 
+const root = new URL('../..', import.meta.url).pathname;
+
 const always = () => true;
 const never = () => false;
 
@@ -22,6 +29,36 @@ beforeEach(async () => {
 });
 
 afterEach(() => installation.remove());
+
+test(
+  '`npm start` that is told to end ends its coordinator',
+  async () => {
+    const env = { ...process.env, DATA_DIR: installation.dataDir, PORT: '0', LOG_LEVEL: 'error' };
+    const npm = spawn('npm', ['start'], { cwd: root, env, stdio: 'ignore', detached: true });
+    try {
+      let url: string | undefined;
+      await until('it is up', async () => {
+        url = (await installation.root().catch(() => undefined))?.['apiUrl'];
+        return url !== undefined;
+      });
+      npm.kill('SIGTERM');
+      await until('nobody answers any more', () =>
+        fetch(`${url}/health/live`).then(
+          () => false,
+          () => true,
+        ),
+      );
+    } finally {
+      // All that it has started, if that did not end with it; nothing otherwise.
+      try {
+        process.kill(-npm.pid!, 'SIGKILL');
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'ESRCH' });
+      }
+    }
+  },
+  patience,
+);
 
 test(
   'the first start creates a root organization whose key only its owner can read, and a second start finds it',
@@ -74,6 +111,52 @@ test(
       activity: answer.activity,
     });
     await stop(third);
+  },
+  patience,
+);
+
+/** Adds so many events to an organization whose coordinator does not run. */
+async function lengthen(organizationId: string, count: number): Promise<void> {
+  const store = await SqliteEventStore.open(join(installation.dataDir, 'events.db'));
+  const stream = organizationStream(organizationId);
+  const [last] = await store.last(stream, 1);
+  const { hash, at } = last!.metadata as EventMetadata;
+  const before: Tail = { revision: last!.revision, hash };
+  const facts = Array.from({ length: count }, (_, index) => ({
+    type: 'OrganizationRenamed',
+    data: { name: `Name ${index}` },
+    metadata: { at, $correlationId: organizationId, $causationId: organizationId },
+  }));
+  await store.append(stream, seal(stream, before, facts).events, expectedAfter(before));
+  await store.close();
+}
+
+test(
+  'a question about a past state goes on, after a restart, from one that was kept in the data folder',
+  async () => {
+    await stop(await installation.start());
+    const { organizationId } = await installation.root();
+    await lengthen(organizationId!, 10_100);
+
+    const askedOnce = async () => {
+      const server = await installation.start();
+      const client = await installation.client(server.url);
+      const answer = await client.query('get_organization_state', { at: { revision: '10050' } });
+      await stop(server);
+      return answer;
+    };
+    const first = await askedOnce();
+    const file = join(installation.dataDir, 'states', organizationId!, organizationId!, '10000.snapshot');
+    const { ino, mode } = await stat(file);
+    expect(mode & 0o777).toBe(0o600);
+    const longAgo = new Date(0);
+    await utimes(file, longAgo, longAgo);
+
+    expect(await askedOnce()).toEqual(first);
+    // It was used, and is the same: whoever folds from the first event writes another.
+    const used = await stat(file);
+    expect(used.ino).toBe(ino);
+    expect(used.mtimeMs).toBeGreaterThan(longAgo.getTime());
   },
   patience,
 );

@@ -40,15 +40,25 @@ export class CountedRows {
     return new Map(statements.map((row) => [String(row['sql']), Number(row['steps'])]));
   }
 
-  /** The instructions that some work takes, in all and for each of its statements. */
-  async counted(work: () => unknown): Promise<{ readonly steps: number; readonly by: ReadonlyMap<string, number> }> {
+  /** How often each statement was run so far. */
+  private runs(): number {
+    const row = this.rows.get(`SELECT sum(run) AS runs FROM sqlite_stmt WHERE sql NOT LIKE '%sqlite_stmt%'`);
+    return Number(row!['runs']);
+  }
+
+  /** The instructions that some work takes, in all and for each of its statements, and how many it runs. */
+  async counted(
+    work: () => unknown,
+  ): Promise<{ readonly steps: number; readonly by: ReadonlyMap<string, number>; readonly runs: number }> {
     const before = this.steps();
+    const runsBefore = this.runs();
     await work();
+    const runs = this.runs() - runsBefore;
     const by = new Map(
       [...this.steps()]
         .map(([sql, steps]) => [sql, steps - (before.get(sql) ?? 0)] as const)
         .filter(([, steps]) => steps > 0),
     );
-    return { steps: [...by.values()].reduce((sum, steps) => sum + steps, 0), by };
+    return { steps: [...by.values()].reduce((sum, steps) => sum + steps, 0), by, runs };
   }
 }

@@ -2,10 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
-import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
+import { type InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import type { Change } from '../../src/replay/fork-change.js';
 import { forkHistory } from '../../src/replay/fork-history.js';
 import type { Forked } from '../../src/replay/fork-report.js';
+import { storeOf } from './store-of.js';
 import { ethTransaction, startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 
 const account = {
@@ -16,18 +17,6 @@ const account = {
 } as const;
 const registry = buildRegistry(activities);
 const golden = new URL('../golden/', import.meta.url);
-
-/** Streams in the order of the store, as they were recorded. */
-async function storeOf(events: readonly RecordedEvent[]): Promise<InMemoryEventStore> {
-  const store = new InMemoryEventStore();
-  const heads = new Map<string, number>();
-  for (const { stream, id, type, data, metadata } of events) {
-    if (stream.startsWith('vault-')) continue;
-    const { revision } = await store.append(stream, [{ id, type, data, metadata }], heads.get(stream) ?? 'no-stream');
-    heads.set(stream, revision);
-  }
-  return store;
-}
 
 /** Every golden stream of the latest releases, parents before their sub-organizations. */
 function goldenEvents(version: string): { readonly organizationIds: string[]; readonly events: RecordedEvent[] } {

@@ -163,8 +163,12 @@ test('a broken chain is not told, and a thread that dies or does not answer is a
         options,
       );
       await expect(ask(thread, newest)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-      const answer = `{ kind: 'answer', answer: { reached: [], elements: { texts: [], hasMore: false } } }`;
-      await writeFile(file, script(`parentPort.postMessage(kind === 'end' ? ${answer} : { kind: 'go-on' })`));
+      const replies = `{
+        question: { kind: 'read', from: 0, most: Infinity },
+        events: { kind: 'go-on' },
+        end: { kind: 'answer', answer: { reached: [], elements: { texts: [], hasMore: false } } },
+      }`;
+      await writeFile(file, script(`parentPort.postMessage((${replies})[kind])`));
       expect(await ask(thread, newest)).toMatchObject({ reached: [] });
       await thread.close();
     }

@@ -20,7 +20,7 @@ test('of one owner half a million characters are kept, those that were asked for
   expect(kept(memory, ['other'])).toEqual(['other']);
 });
 
-test('of all owners four million', () => {
+test('keeps four million characters of all owners together', () => {
   const memory = new ParsedInterfaces<string>();
   const names = Array.from({ length: 60 }, (_, at) => `of owner ${at}`);
   for (const name of names) memory.keep('ETHEREUM', json(name), name, { parsed: name, spent: 1 });

@@ -6,6 +6,7 @@ test('an endpoint is waited for ten seconds in all, and only its status is read'
   const ended = await attempt(
     {
       url: 'https://hooks.example/',
+      endpointId: 'endpoint',
       eventId: 'event',
       eventType: 'ACTIVITY_UPDATES',
       organizationId: 'organization',
@@ -22,5 +23,5 @@ test('an endpoint is waited for ten seconds in all, and only its status is read'
     },
   );
   expect(ended).toEqual({ kind: 'delivered', status: 204 });
-  expect(asked).toMatchObject([{ method: 'POST', timeoutMs: 10_000, statusOnly: true }]);
+  expect(asked).toMatchObject([{ method: 'POST', timeoutMs: 10_000, statusOnly: true, keepFor: 'endpoint' }]);
 });

@@ -18,7 +18,7 @@ const endpoints = (count: number, isProven: boolean, organizationId: string, par
 function started(all: readonly Endpoint[]): Readonly<Record<string, number>> {
   const waiting = new FairQueue<Endpoint>();
   for (const one of all) {
-    for (let time = 0; time < roomOfEndpoint(one.isProven); time++) waiting.push(lanePath(one), one);
+    for (let time = 0; time < roomOfEndpoint({ ...one, settled: 0 }); time++) waiting.push(lanePath(one), one);
   }
   const onTheirWay: (Endpoint & { readonly busy: number })[] = [];
   for (let one = waiting.shift(openTo(onTheirWay)); one; one = waiting.shift(openTo(onTheirWay))) {
@@ -64,4 +64,9 @@ describe('places for webhook deliveries', () => {
     const strangers = [...children(50, 20, false), ...children(50, 20, true)];
     expect(started([...strangers, ...endpoints(1, true, 'parent')])).toMatchObject({ parent: 4 });
   });
+});
+
+test('an endpoint whose 256 outcomes wait to be recorded gets nothing more', () => {
+  expect(roomOfEndpoint({ isProven: true, settled: 255 })).toBe(4);
+  expect(roomOfEndpoint({ isProven: true, settled: 256 })).toBe(0);
 });

@@ -1,4 +1,13 @@
-import type { ActivityClient, ParametersOf, QueryName, RequestOf, ResponseOf, ResultOf } from '../../src/index.js';
+import type {
+  ActivityClient,
+  EventData,
+  ListedEvent,
+  ParametersOf,
+  QueryName,
+  RequestOf,
+  ResponseOf,
+  ResultOf,
+} from '../../src/index.js';
 import type { OrganizationRequest, QueryDefinition } from '../../src/read-models/define-query.js';
 import type { Page } from '../../src/read-models/pages.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
@@ -81,5 +90,35 @@ describe("import 'countersign'", () => {
     const user: Fits<ResponseOf<'get_user'>, { readonly user: { readonly userName: string } }> = true;
     const otherMember: Fits<ResponseOf<'get_user'>, { readonly user: { readonly name: string } }> = false;
     expect([page, whose, renamed, names, user, otherMember]).toEqual([true, true, false, false, true, false]);
+  });
+
+  it('knows the data of an event once its type is known', () => {
+    const lineOf = (event: ListedEvent): string => {
+      switch (event.type) {
+        case 'PolicyCreated':
+          return event.data.policyName;
+        case 'ActivitySubmitted':
+          return `${event.data.vote.publicKey} at ${event.recordedAt}`;
+        default:
+          return event.type;
+      }
+    };
+    const told = (answer: ResponseOf<'list_events'>): readonly string[] => answer.events.map(lineOf);
+    const one = (answer: ResponseOf<'get_event'>): readonly string[] =>
+      [answer.event, answer.decision ?? answer.event].map(lineOf);
+    const policy: Fits<Extract<ListedEvent, { type: 'PolicyCreated' }>['data'], EventData<'PolicyCreated'>> = true;
+    const unknown: Fits<'PolicyMade', ListedEvent['type']> = false;
+    const elsewhere: Fits<'ActivityDenied', ListedEvent['type']> = false;
+    const ofActivity: Fits<ResponseOf<'list_activity_events'>['events'][number], ListedEvent> = true;
+    const untyped: Fits<{ type: 'PolicyCreated'; data: object }, Pick<ListedEvent, 'type' | 'data'>> = false;
+    expect([typeof told, typeof one, policy, unknown, elsewhere, ofActivity, untyped]).toEqual([
+      'function',
+      'function',
+      true,
+      false,
+      false,
+      true,
+      false,
+    ]);
   });
 });

@@ -31,12 +31,54 @@ export function mountActivitiesShow(parent: CliCommand): void {
   withProfile(parent.command('show'))
     .argument('<activity>', 'its id')
     .summary('show what an activity does and who has voted')
-    .description('Shows an activity: who requested what, decoded as far as the coordinator can, and every vote.')
+    .description(
+      'Shows an activity: who requested what, decoded as far as the coordinator can, every vote, and why it was allowed or waits.',
+    )
     .example('countersign activities show "$ACTIVITY"', 'Review an activity before approving it')
     .answers(async (options: ProfileOptions, id: string) => {
-      const { activityOf, described } = await import('../activities.js');
-      const activity = await activityOf(await profileClient(parent.terminal, options), id);
-      return { text: described(parent.terminal, activity), json: { activity } };
+      const { activityOf, decisionsOn, described } = await import('../activities.js');
+      const client = await profileClient(parent.terminal, options);
+      const activity = await activityOf(client, id);
+      const decisions = await decisionsOn(client, id);
+      return { text: described(parent.terminal, activity, decisions), json: { activity, decisions } };
+    });
+}
+
+/** `countersign activities explain`. */
+export function mountActivitiesExplain(parent: CliCommand): void {
+  withProfile(parent.command('explain'))
+    .argument('<activity>', 'its id')
+    .summary('prove a decision: every policy, every value, and what would change it')
+    .description(
+      'Proves the last decision on an activity; for one that waits, how it would be decided now. Shows the rules in their order, ' +
+        'each policy, each part of its text with its value and the event that set it, and the smallest changes that would flip the ' +
+        'decision. For members of the root quorum.',
+    )
+    .example('countersign activities explain "$ACTIVITY"', 'See why an activity waits, and who could let it pass')
+    .answers(async (options: ProfileOptions, id: string) => {
+      const { proofText } = await import('../proof-text.js');
+      const client = await profileClient(parent.terminal, options);
+      const answer = await client.query('explain_activity', { activityId: id });
+      const text = answer.proof ? proofText(parent.terminal, answer.proof) : `No proof: ${answer.notExplained}.\n`;
+      return { text, json: answer };
+    });
+}
+
+/** `countersign activities approvers`. */
+export function mountActivitiesApprovers(parent: CliCommand): void {
+  withProfile(parent.command('approvers'))
+    .argument('<activity>', 'its id')
+    .summary('say whose approvals would make a waiting activity pass')
+    .description(
+      'Lists the smallest sets of users whose approvals would make a waiting activity pass today, and the smallest sets without whom it ' +
+        'cannot pass. Only members of the root quorum may ask.',
+    )
+    .example('countersign activities approvers "$ACTIVITY"', 'Whom to ask, and who can stop it')
+    .answers(async (options: ProfileOptions, activityId: string) => {
+      const { approversShown } = await import('../approvers.js');
+      const client = await profileClient(parent.terminal, options);
+      const approvers = await client.query('list_minimal_approvers', { activityId });
+      return { text: approversShown(parent.terminal, approvers), json: approvers };
     });
 }
 

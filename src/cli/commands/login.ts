@@ -130,8 +130,18 @@ function placeOf(
 ): Pick<Profile, 'address' | 'organizationId'> {
   const where = address ?? found.apiUrl;
   const organizationId = organization ?? found.organizationId;
-  if (where === undefined) throw new BadUsage('add --address, the URL of the coordinator');
-  if (organizationId === undefined) throw new BadUsage('add --organization, the id of your organization');
+  if (where === undefined) {
+    throw new BadUsage(
+      'the coordinator is not known yet: add --address, its URL, such as http://127.0.0.1:8080 (`countersign start` prints it), and ' +
+        '--organization',
+    );
+  }
+  if (organizationId === undefined) {
+    throw new BadUsage(
+      'the organization is not known yet: add --organization, its id (`organizationId` in root.json; `countersign whoami` prints it to ' +
+        'a colleague who is logged in)',
+    );
+  }
   if (!URL.canParse(where) || !/^https?:$/.test(new URL(where).protocol)) {
     throw new BadUsage(`--address ${where}: must be a URL such as https://countersign.example.com`);
   }

@@ -52,6 +52,44 @@ export function mountPolicies(policies: CliCommand): void {
     )
     .answers((options: CreateOptions, name: string) => create(terminal, options, name));
 
+  policies
+    .command('check')
+    .argument('[folder]', 'with policies.yaml', '.')
+    .summary('check a folder of policies')
+    .description(
+      'Checks the policies of a folder, with the line and column of every mistake. No coordinator is needed.',
+    )
+    .example('countersign policies check examples/policies/treasury', 'Check the policies of a folder')
+    .answers(async (_options: object, folder: string) =>
+      (await import('../policy-folder.js')).checkFolder(terminal, folder),
+    );
+
+  policies
+    .command('test')
+    .argument('[folder]', 'with policies.yaml and files that end in .test.yaml', '.')
+    .option('--junit <file>', 'also write the results for a CI server')
+    .summary('test a folder of policies')
+    .description(
+      'Decides the requests of the tests by the policies of a folder, with the code that decides. No coordinator is needed.',
+    )
+    .example('countersign policies test examples/policies/treasury', 'Run the tests of a folder')
+    .answers(async (options: { readonly junit?: string }, folder: string) =>
+      (await import('../policy-folder.js')).testFolder(terminal, folder, options.junit),
+    );
+
+  withProfile(policies.command('lint'))
+    .summary('look for policies without effect, and for traps')
+    .description(
+      'Looks for policies that cannot do what they say, and for those that may do something else than they seem to. Exits with 1 for ' +
+        'problems and warnings. Only members of the root quorum may ask.',
+    )
+    .example('countersign policies lint', 'Look at all policies of the organization')
+    .answers(async (options: ProfileOptions) => {
+      const { lintShown } = await import('../lint.js');
+      const report = await (await profileClient(terminal, options)).query('lint_policies');
+      return lintShown(terminal, report);
+    });
+
   withProfile(policies.command('show'))
     .argument('<policy>', 'by name or id')
     .summary('show what a policy says')
@@ -121,7 +159,18 @@ async function create(terminal: Terminal, options: CreateOptions, policyName: st
     ...(notes === undefined ? {} : { notes }),
   });
   const { policyId } = (activity.result['createPolicyResult'] ?? {}) as { readonly policyId?: string };
+  if (policyId !== undefined) await warnOf(terminal, client, policyId);
   return submitted(terminal, activity, `Created policy ${policyName} (${policyId}).\n`);
+}
+
+/** Writes what lint finds in a policy that was just written; nothing for those who may not ask. */
+async function warnOf(terminal: Terminal, client: ActivityClient, policyId: string): Promise<void> {
+  const { findingShown } = await import('../lint.js');
+  // The policy is written: that it could not be looked at is no failure.
+  const { findings } = await client.query('lint_policies').catch(() => ({ findings: [] }));
+  for (const finding of findings) {
+    if (finding.policyId === policyId && finding.severity !== 'note') terminal.error(findingShown(terminal, finding));
+  }
 }
 
 async function remove(terminal: Terminal, options: DeleteOptions, names: readonly string[]): Promise<Outcome> {

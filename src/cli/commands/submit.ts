@@ -5,6 +5,8 @@ import type { Terminal } from '../terminal.js';
 
 interface SubmitOptions extends ProfileOptions, ParameterOptions {
   readonly print?: boolean;
+  readonly dryRun?: boolean;
+  readonly explain?: boolean;
 }
 
 /** `countersign submit`. */
@@ -17,8 +19,14 @@ export function mountSubmit(parent: CliCommand): void {
         'OpenAPI document. Exits with 4 if the activity is waiting for approvals, with 3 if policies deny it.',
     )
     .option('--print', 'check the parameters and print the request, but do not send it')
+    .option('--dry-run', 'only ask what it would come to: nothing is recorded, sent or made')
+    .option('--explain', 'with --dry-run: prove the decision, for members of the root quorum')
     .example('countersign submit create_user_tag --set userTagName=treasury', 'Create a tag')
     .example('countersign submit create_policy --file policy.json', 'Create a policy from a file')
+    .example(
+      'countersign submit create_user_tag --set userTagName=tried --dry-run',
+      'See whether you could create a tag',
+    )
     .answers((options: SubmitOptions, activity: string) => submit(parent.terminal, activity, options));
 }
 
@@ -36,6 +44,17 @@ async function submit(terminal: Terminal, name: string, options: SubmitOptions):
   if (options.print) {
     const body: unknown = JSON.parse(client.submitBody(type, parameters));
     return { text: `${JSON.stringify(body, null, 2)}\n`, json: body };
+  }
+  if (options.dryRun) {
+    const { triedText } = await import('../dry-run.js');
+    const { timestampMs } = JSON.parse(client.submitBody(type, parameters)) as { readonly timestampMs: string };
+    const withProof = options.explain === true;
+    const told = await client.query('dry_run', {
+      timestampMs,
+      activity: { type, parameters: { ...parameters } },
+      withProof,
+    });
+    return triedText(terminal, type, told);
   }
   return submitted(terminal, await client.submit(type, parameters));
 }

@@ -32,6 +32,7 @@ interface DeleteOptions extends ProfileOptions {
 }
 
 interface SignOptions extends ProfileOptions {
+  readonly wallet?: string;
   readonly message?: string;
   readonly transaction?: string;
   readonly chain: string;
@@ -69,9 +70,10 @@ export function mountWallets(wallets: CliCommand): void {
     .answers((options: ProfileOptions, name: string) => accounts(terminal, options, name));
 
   withProfile(wallets.command('sign'))
-    .argument('<address>', 'address of an account, or of a private key')
+    .argument('[address]', 'address of an account, or of a private key')
     .summary('sign a message or a transaction')
     .description('Signs a text message, or an unsigned transaction in hexadecimal, with the key of an address.')
+    .option('--wallet <wallet>', 'instead of an address: a wallet with one account, by name or id')
     .option('--message <text>', 'the text to sign')
     .option(
       '--hash <function>',
@@ -80,8 +82,9 @@ export function mountWallets(wallets: CliCommand): void {
     )
     .option('--transaction <hex>', 'the unsigned transaction to sign')
     .option('--chain <chain>', 'chain of the transaction: ethereum, solana, tron or bitcoin', 'ethereum')
-    .example('countersign wallets sign "$ADDRESS" --message "hello"', 'Sign a text')
-    .answers((options: SignOptions, address: string) => sign(terminal, options, address));
+    .example('countersign wallets sign --wallet Scratch --message "hello"', 'Sign a text with the account of a wallet')
+    .example('countersign wallets sign "$ADDRESS" --message "hello"', 'Sign a text with an address')
+    .answers((options: SignOptions, address: string | undefined) => sign(terminal, options, address));
 
   withProfile(wallets.command('delete'))
     .argument('<wallets...>', 'by name or id')
@@ -97,6 +100,13 @@ export function mountWallets(wallets: CliCommand): void {
 
 function listWallets(client: ActivityClient): Promise<readonly Wallet[]> {
   return wholeList<Wallet>(client, 'list_wallets', 'wallets', ({ walletId }) => walletId);
+}
+
+async function listAccounts(client: ActivityClient, wallet: string): Promise<readonly Account[]> {
+  const [walletId] = idsOf('wallet', [wallet], namesOf(await listWallets(client)));
+  return wholeList<Account>(client, 'list_wallet_accounts', 'accounts', ({ walletAccountId }) => walletAccountId, {
+    walletId,
+  });
 }
 
 const namesOf = (wallets: readonly Wallet[]) =>
@@ -115,14 +125,7 @@ async function list(terminal: Terminal, options: ProfileOptions): Promise<Outcom
 
 async function accounts(terminal: Terminal, options: ProfileOptions, name: string): Promise<Outcome> {
   const client = await profileClient(terminal, options);
-  const [walletId] = idsOf('wallet', [name], namesOf(await listWallets(client)));
-  const all = await wholeList<Account>(
-    client,
-    'list_wallet_accounts',
-    'accounts',
-    ({ walletAccountId }) => walletAccountId,
-    { walletId },
-  );
+  const all = await listAccounts(client, name);
   const rows = all.map(({ address, addressFormat, path }) => [address, shortFormat(addressFormat), path]);
   const text = rows.length > 0 ? table(terminal, ['ADDRESS', 'FORMAT', 'PATH'], rows) : 'It has none.\n';
   return { text, json: { accounts: all } };
@@ -166,13 +169,17 @@ async function remove(terminal: Terminal, options: DeleteOptions, names: readonl
   return submitted(terminal, activity, `Deleted ${names.join(', ')}.\n`);
 }
 
-async function sign(terminal: Terminal, options: SignOptions, signWith: string): Promise<Outcome> {
+async function sign(terminal: Terminal, options: SignOptions, address: string | undefined): Promise<Outcome> {
   const { submitted } = await import('../activities.js');
-  const { message, transaction, chain, hash } = options;
+  const { wallet, message, transaction, chain, hash } = options;
   if ((message === undefined) === (transaction === undefined)) {
     throw new BadUsage('say what to sign with --message or --transaction');
   }
+  if ((address === undefined) === (wallet === undefined)) {
+    throw new BadUsage('say what to sign with: an address, or --wallet');
+  }
   const client = await profileClient(terminal, options);
+  const signWith = address ?? (await onlyAddressOf(client, wallet!));
   const activity =
     message === undefined
       ? await client.submit('ACTIVITY_TYPE_SIGN_TRANSACTION_V2', {
@@ -187,4 +194,12 @@ async function sign(terminal: Terminal, options: SignOptions, signWith: string):
           hashFunction: `HASH_FUNCTION_${hash.toUpperCase()}`,
         });
   return submitted(terminal, activity);
+}
+
+async function onlyAddressOf(client: ActivityClient, wallet: string): Promise<string> {
+  const [account, ...others] = await listAccounts(client, wallet);
+  if (account && others.length === 0) return account.address;
+  throw new BadUsage(
+    `wallet \`${wallet}\` has ${account ? others.length + 1 : 'no'} accounts: use an address, see countersign wallets accounts`,
+  );
 }

@@ -71,14 +71,19 @@ export interface Vote {
 export type RecordedVote = Vote & { readonly at: number };
 
 /**
- * Why an activity continued, or did not: each policy's outcome on the state at `revision`, including the vote just
- * cast.
+ * Why an activity continued, or did not: the outcome of each policy that could apply, on the state at `revision`,
+ * including the vote just cast.
  */
 export interface Decision {
   readonly voteId: string;
   readonly outcome: Authorization['outcome'];
   readonly by: Authorization['by'];
   readonly policies: Authorization['evaluations'];
+  /**
+   * All policies of the organization that decided, if some have no outcome in `policies`: their conditions demand another
+   * activity, so they do not apply (`OUTCOME_DENY_IMPLICIT`). `digest` is SHA-256, hex, as in docs/adr/0082.
+   */
+  readonly policySet?: { readonly count: number; readonly digest: string };
   /** Last revision of the organization's stream that the decision is based on. */
   readonly revision: number;
   /** The number of the rules that applied; absent in history from before rules were numbered. */

@@ -32,8 +32,9 @@ function packText(object: Data, name: string): Data {
 }
 
 function unpackText(object: Data, name: string): Data {
+  if (typeof object[`${name}Base64`] !== 'string') return object;
   const { [`${name}Base64`]: base64, ...rest } = object;
-  return typeof base64 === 'string' ? { ...rest, [name]: Buffer.from(base64, 'base64').toString('utf8') } : object;
+  return { ...rest, [name]: Buffer.from(base64 as string, 'base64').toString('utf8') };
 }
 
 function shorterBase64(text: string): string | undefined {
@@ -73,7 +74,7 @@ const forms: Readonly<Partial<Record<string, Form>>> = {
     },
     unpack(data) {
       const read = ofVote.unpack(data);
-      return read['intent'] === undefined ? { ...read, intent: parametersIn(read['vote'] as Vote) } : read;
+      return 'intent' in read ? read : Object.defineProperty({ ...read }, 'intent', intentMember);
     },
   },
   ActivityApproved: ofVote,
@@ -87,6 +88,20 @@ const forms: Readonly<Partial<Record<string, Form>>> = {
 function proofsIn(data: Data): Proved['proofs'] {
   return (data as unknown as Proved).proofs;
 }
+
+/**
+ * The intent is read from the body when it is first looked at: who folds hardly ever does. One description for all, since
+ * a getter of its own would give each object a hidden class of its own.
+ */
+const intentMember = {
+  enumerable: true,
+  configurable: true,
+  get(this: Submitted): Submitted['intent'] {
+    const value = parametersIn(this.vote);
+    Object.defineProperty(this, 'intent', { value, enumerable: true });
+    return value;
+  },
+};
 
 /** The submitted request without null members, as `parseStrictJson` returned it when the request was decided. */
 function parametersIn({ message }: Vote): Submitted['intent'] {

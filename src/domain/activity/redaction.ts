@@ -89,13 +89,18 @@ export function readableActivity<Voter>(
   };
 }
 
-/** Data of an activity's event as it may be read; the same object if nothing has to be omitted. */
-export function readableEventData(
-  { type, data }: { readonly type: string; readonly data: object },
+/** An event of an activity as it may be read; the same object if nothing has to be omitted. */
+export function readableEvent<Event extends { readonly type: string; readonly data: object }>(
+  event: Event,
   record: Pick<ActivityRecord<unknown>, 'status'>,
   now: number,
-): object {
-  const reading = readingOf(record, now);
+): Event {
+  const data = readableEventData(event, readingOf(record, now));
+  return data === event.data ? event : { ...event, data };
+}
+
+/** Of the same shape: what is omitted from a text leaves a text. */
+function readableEventData({ type, data }: { readonly type: string; readonly data: object }, reading: Reading): object {
   if (type !== 'ActivityCompleted') return readableData(data, reading);
   const { result, ...rest } = data as { readonly result: Readonly<Record<string, unknown>> };
   const told = readableResult(result, reading);

@@ -11,5 +11,7 @@
  *
  * 4: of the steps of a request, 20 000 are for reading on the main thread, and the rest are for the decision
  * (docs/adr/0061).
+ *
+ * 5: a policy whose condition demands another activity is not evaluated (docs/adr/0082).
  */
-export const rulesNumber = 4;
+export const rulesNumber = 5;

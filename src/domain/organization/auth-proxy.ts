@@ -157,8 +157,12 @@ export function authProxyEnabled(ids: AuthProxyFacts & { readonly apiKeyId: stri
 /** The auth proxy of the organization. @throws {CoordinatorError} FAILED_PRECONDITION if it is not enabled */
 export function existingAuthProxy({ authProxy, organizationId }: OrganizationView): AuthProxy {
   if (authProxy) return authProxy;
-  throw new CoordinatorError(
-    'FAILED_PRECONDITION',
+  throw noAuthProxy('FAILED_PRECONDITION', organizationId);
+}
+
+export function noAuthProxy(code: 'FAILED_PRECONDITION' | 'NOT_FOUND', organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    code,
     `organization \`${organizationId}\` has no auth proxy: enable it with enable_auth_proxy first`,
   );
 }

@@ -91,7 +91,8 @@ export const limitTable = {
     what: 'policies',
     whose: 'organization',
     value: 100,
-    reason: 'every decision evaluates all of them: 1 600 steps in addition to their clauses',
+    reason:
+      'every decision reads their conditions, and evaluates those that could apply: 1 600 steps in addition to their clauses',
     cost: '0.2 MB of memory; 0.2 ms of each decision, beside their clauses',
     help: 'delete one with delete_policies',
   },

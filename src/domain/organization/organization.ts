@@ -1,3 +1,4 @@
+import { CoordinatorError } from '../errors.js';
 import type { ActivityEvent } from '../activity/events.js';
 import type { Policy } from '../policy/types.js';
 import { noteAdditions, type Acting, type Addition } from './additions.js';
@@ -138,6 +139,17 @@ const evolvers: Evolvers<OrganizationEvent> = {
 /** Names of all events of an organization's stream. */
 export const organizationEventTypes = Object.keys(evolvers) as readonly OrganizationEvent['type'][];
 
+/** An event of an organization's stream as the compiler knows it; its data is in the current shape of its type. */
+export function organizationEvent({
+  type,
+  data,
+}: {
+  readonly type: string;
+  readonly data: unknown;
+}): OrganizationEvent {
+  return { type, data } as OrganizationEvent;
+}
+
 /** The organization before its first event. */
 export function emptyOrganization(): Organization {
   return {
@@ -211,4 +223,10 @@ export function organizationStream(organizationId: string): string {
 /** The organization of a stream; undefined for a stream of another kind. */
 export function organizationOf(stream: string): string | undefined {
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : undefined;
+}
+
+export function noSuchOrganization(organizationId: string): CoordinatorError {
+  return new CoordinatorError('NOT_FOUND', `no organization found with the given ID \`${organizationId}\``, {
+    category: 'ORGANIZATION_NOT_FOUND',
+  });
 }

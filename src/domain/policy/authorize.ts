@@ -1,13 +1,19 @@
-import { partsOf, Question, type AuthorizationContext } from './question.js';
+import { partsOf, Question, type AuthorizationContext, type Part } from './question.js';
 import type { Evaluation, PartQuestion } from './part-question.js';
+import type { PolicySet } from './policy-set.js';
 import { isRootPossible, isRootQuorumMet } from './root-quorum.js';
 import { unreadable, type Approval, type AuthorizationRequest, type PolicyOutcome } from './types.js';
 
-/** The decision, its basis, and the outcome of each policy, in the order of `policies`. */
+/**
+ * The decision, its basis, and the outcome of each policy that could apply, in the order of `policies`. `among` are all of
+ * them: the others do not apply (`withTheRest`). There is none if no policy was asked, and before rules 5, by which
+ * all policies were evaluated.
+ */
 export interface Authorization {
   readonly outcome: 'allow' | 'deny-explicit' | 'deny-implicit' | 'consensus-needed';
   readonly by: 'root-quorum' | 'policy' | 'own-credentials' | 'none';
   readonly evaluations: readonly Evaluation[];
+  readonly among?: PolicySet;
 }
 
 /**
@@ -28,12 +34,28 @@ export function authorize(
     return { outcome: isRootPathOpen ? 'consensus-needed' : 'deny-implicit', by: 'none', evaluations: [] };
   }
   const question = new Question(request, approvals, context);
-  return combined(
-    partsOf(request).map((part) => ({
-      of: part.name,
-      ...authorizePart(request, question.about(part), isRootPathOpen),
-    })),
+  const authorization = combined(
+    authorizeEach(question).map(({ part, authorization: ofPart }) => ({ of: part.name, ...ofPart })),
   );
+  const { among } = question;
+  return among ? { ...authorization, among } : authorization;
+}
+
+/** What policies say of one payload, and the decision about it. */
+interface PartAuthorization {
+  readonly part: Part;
+  readonly ofPart: PartQuestion;
+  readonly authorization: Authorization;
+}
+
+/** The decision about each payload by itself, where the root quorum has not decided (see `authorize`). */
+export function authorizeEach(question: Question): readonly PartAuthorization[] {
+  const { request, context } = question;
+  const isRootPathOpen = isRootPossible(context.rootQuorum, request.submitterId);
+  return partsOf(request).map((part) => {
+    const ofPart = question.about(part);
+    return { part, ofPart, authorization: authorizePart(request, ofPart, isRootPathOpen) };
+  });
 }
 
 function authorizePart(request: AuthorizationRequest, ofPart: PartQuestion, isRootPathOpen: boolean): Authorization {

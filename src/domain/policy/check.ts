@@ -1,7 +1,7 @@
 import { membership } from './functions/contains.js';
 import { checkCall, type CallForms, type Checking, type Predicate } from './functions/function.js';
 import type { PolicyEnvironment } from './namespaces.js';
-import { nearest } from './suggestion.js';
+import { didYouMean } from './suggestion.js';
 import { integerRange, PolicyError, type CheckedExpression, type Expression, type Position } from './syntax.js';
 import type { Clause, PolicyType, PolicyValue } from './types.js';
 import { adapt, cast, castToList, comparable, equalityOf, nameOf } from './typing.js';
@@ -109,7 +109,7 @@ class Checker implements Checking {
     const variable = this.variables[slot];
     if (variable) return { kind: 'variable', slot, path: name, type: variable.type, at };
     const namespace = this.environment.namespaces.get(name);
-    if (!namespace) throw new PolicyError(`field does not exist: ${name}${hintOf(nearest(name, this.names()))}`, at);
+    if (!namespace) throw new PolicyError(`field does not exist: ${name}${didYouMean(name, this.names())}`, at);
     if (!namespace.clauses.includes(this.clause)) {
       const where = namespace.clauses.join(' or ');
       throw new PolicyError(`field does not exist: ${name}: a ${this.clause} has none, only a ${where} has`, at);
@@ -139,7 +139,7 @@ class Checker implements Checking {
     }
     if (of.type.kind !== 'record' || !Object.hasOwn(of.type.fields, field)) {
       const known = of.type.kind === 'record' ? Object.keys(of.type.fields) : [];
-      throw new PolicyError(`field does not exist: ${path}${hintOf(nearest(field, known))}`, at);
+      throw new PolicyError(`field does not exist: ${path}${didYouMean(field, known)}`, at);
     }
     return { kind: 'field', of, field, path, type: of.type.fields[field]!, at };
   }
@@ -248,8 +248,4 @@ function literalType(value: bigint): PolicyType {
 function pathOf(node: CheckedExpression): string {
   if (node.kind === 'root') return node.name;
   return node.kind === 'field' || node.kind === 'index' || node.kind === 'variable' ? node.path : '(…)';
-}
-
-function hintOf(meant: string | undefined): string {
-  return meant === undefined ? '' : `: did you mean \`${meant}\`?`;
 }

@@ -34,7 +34,8 @@ export interface VoteBounds {
  */
 export class Voters {
   private readonly castVotes: readonly Vote[];
-  private readonly scope: Scope;
+  /** All names of a consensus, with the approvals cast. */
+  readonly scope: Scope;
   private readonly knownKinds = new Map<CheckedExpression, VoterKinds>();
   private readonly steps: Steps;
   private readonly questionSteps: number;

@@ -43,7 +43,7 @@ export function evaluateWith(
 }
 
 /** What has a place in the text. */
-interface Place {
+export interface Place {
   readonly at: Position;
 }
 
@@ -151,7 +151,8 @@ export class Evaluation {
     return (this.unreadable ??= new Unreadable(located(reason(), node.at)));
   }
 
-  private lacks(node: Place, path: string): NotApplicable {
+  /** The marker for what the request does not have; its reason is built once. */
+  protected lacks(node: Place, path: string): NotApplicable {
     return (this.notApplicable ??= new NotApplicable(located(`missing field: ${path}`, node.at)));
   }
 

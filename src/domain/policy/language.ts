@@ -3,6 +3,7 @@ import { CoordinatorError } from '../errors.js';
 import type { Reading } from './doubt.js';
 import type { PolicyEnvironment } from './namespaces.js';
 import { maxNodes, parseCounted, parsePolicy } from './parse.js';
+import type { PolicySet } from './policy-set.js';
 import { partsOf } from './roots.js';
 import type { Steps } from '../steps.js';
 import { PolicyError, type CheckedExpression } from './syntax.js';
@@ -32,20 +33,22 @@ interface Shelf {
 /** Compiled clauses, with a share for each tenant, so that none can evict the others'. */
 class CompiledClauses {
   private readonly shelves = new Map<string, Shelf>();
+  /** The most recently used one. */
+  private latest: Shelf | undefined;
   private bytes = 0;
 
   get(text: string, clause: Clause, tenant: string): ReadClause | undefined {
     const shelf = this.shelves.get(tenant);
     const readings = shelf?.texts.get(text);
     if (!shelf || !readings) return undefined;
-    moveToEnd(this.shelves, tenant, shelf);
+    this.use(tenant, shelf);
     moveToEnd(shelf.texts, text, readings);
     return readings[clause];
   }
 
   set(text: string, clause: Clause, tenant: string, read: ReadClause): void {
     const shelf = this.shelves.get(tenant) ?? { texts: new Map<string, Readings>(), bytes: 0 };
-    moveToEnd(this.shelves, tenant, shelf);
+    this.use(tenant, shelf);
     const readings = shelf.texts.get(text) ?? {};
     readings[clause] = read;
     moveToEnd(shelf.texts, text, readings);
@@ -55,6 +58,13 @@ class CompiledClauses {
       const [oldest] = this.shelves;
       this.dropOldest(...oldest!);
     }
+  }
+
+  /** All clauses of a decision are of one tenant, and moving one of many shelves takes as long as evaluating its clause. */
+  private use(tenant: string, shelf: Shelf): void {
+    if (shelf === this.latest) return;
+    moveToEnd(this.shelves, tenant, shelf);
+    this.latest = shelf;
   }
 
   private dropOldest(tenant: string, shelf: Shelf): void {
@@ -123,6 +133,7 @@ export function compileClause(text: string, clause: Clause, environment: PolicyE
 export class ClausesRead {
   private readonly known = new Map<Clause, Map<string, CheckedExpression | PolicyError>>();
   private readonly readings = new WeakMap<object, Map<CheckedExpression, Reading>>();
+  private readonly sets = new Set<PolicySet>();
   private taken = 0;
 
   constructor(
@@ -146,6 +157,25 @@ export class ClausesRead {
   }
 
   /**
+   * Counts reading every condition of a set, once: which of its policies could apply costs the same whether or not that
+   * was still known.
+   * @throws {OutOfSteps}
+   */
+  readConditionsOf(set: PolicySet, steps: Steps): void {
+    if (this.sets.has(set)) return;
+    const before = steps.spent;
+    steps.take('clauseCharacter', set.characters);
+    steps.take('clausePart', set.parts);
+    this.taken += steps.spent - before;
+    this.sets.add(set);
+  }
+
+  private isCounted(condition: string): boolean {
+    for (const { conditions } of this.sets) if (conditions.has(condition)) return true;
+    return false;
+  }
+
+  /**
    * Parsing costs the same whether or not the clause was still cached.
    * @throws {OutOfSteps}
    */
@@ -157,11 +187,14 @@ export class ClausesRead {
     }
     const known = texts.get(text);
     if (known) return known;
+    const isCounted = clause === 'condition' && this.isCounted(text);
     const before = steps.spent;
-    steps.take('clauseCharacter', text.length);
+    if (!isCounted) steps.take('clauseCharacter', text.length);
     const { compiled, parts, schedules } = readClause(text, clause, this.environment, this.tenant);
-    steps.take('clausePart', parts);
-    steps.take('scheduleRead', schedules);
+    if (!isCounted) {
+      steps.take('clausePart', parts);
+      steps.take('scheduleRead', schedules);
+    }
     this.taken += steps.spent - before;
     texts.set(text, compiled);
     return compiled;

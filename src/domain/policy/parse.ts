@@ -1,6 +1,13 @@
 import type { PolicyFunction } from './functions/function.js';
 import { policyFunctions } from './functions/table.js';
-import { integerRange, PolicyError, type ComparisonOperator, type Expression, type Span } from './syntax.js';
+import {
+  integerRange,
+  PolicyError,
+  type ComparisonOperator,
+  type Expression,
+  type Position,
+  type Span,
+} from './syntax.js';
 import { shorten, tokenize, type Token } from './tokens.js';
 
 /** Maximum nesting of one expression: parentheses, operands, arguments, and links of a chain such as `a.b[0].c`. */
@@ -37,6 +44,19 @@ export function parseCounted(
   return { expression: parser.whole(), parts: parser.nodes };
 }
 
+/**
+ * Like `parsePolicy`, with the piece of the text that each part was written as, by the part's `at`: of all parts, only
+ * that one has this object.
+ * @throws {PolicyError}
+ */
+export function parseWithSpans(
+  text: string,
+  functions: readonly PolicyFunction[],
+): { readonly expression: Expression; readonly spans: ReadonlyMap<Position, Span> } {
+  const spans = new Map<Position, Span>();
+  return { expression: new Parser(text, functions, spans).whole(), spans };
+}
+
 /** A Pratt parser: one loop over infix operators, whose binding power says when to stop. */
 class Parser {
   private readonly tokens: readonly Token[];
@@ -46,6 +66,7 @@ class Parser {
   constructor(
     text: string,
     private readonly functions: readonly PolicyFunction[],
+    private readonly spans?: Map<Position, Span>,
   ) {
     this.tokens = tokenize(text);
   }
@@ -77,15 +98,15 @@ class Parser {
           operands.push(this.expression(binding, this.deeper(depth, token)));
           spans.push(this.spanFrom(start));
         }
-        left = this.node({ kind: 'logical', operator, operands, spans, at }, token);
+        left = this.node({ kind: 'logical', operator, operands, spans, at }, token, first);
         continue;
       }
       this.next += 1;
       const right = this.expression(binding, this.deeper(depth, token));
       left =
         operator === 'in'
-          ? this.node({ kind: 'in', item: left, of: right, at }, token)
-          : this.node({ kind: 'comparison', operator: operator as ComparisonOperator, left, right, at }, token);
+          ? this.node({ kind: 'in', item: left, of: right, at }, token, first)
+          : this.node({ kind: 'comparison', operator: operator as ComparisonOperator, left, right, at }, token, first);
       const another = this.peek();
       if (another.kind !== 'string' && power.get(another.text) === binding) {
         throw new PolicyError('comparisons cannot be chained: write `a < b && b < c`', another.at);
@@ -100,12 +121,14 @@ class Parser {
 
   private unary(depth: number): Expression {
     const token = this.peek();
+    const first = this.next;
     if (!this.accept('!')) return this.postfix(depth);
     const operand = this.unary(this.deeper(depth, token));
-    return this.node({ kind: 'not', operand, at: token.at }, token);
+    return this.node({ kind: 'not', operand, at: token.at }, token, first);
   }
 
   private postfix(depth: number): Expression {
+    const first = this.next;
     let of = this.primary(depth);
     let inner = depth;
     for (;;) {
@@ -117,18 +140,19 @@ class Parser {
         if (name.kind !== 'word') throw this.unexpected(name, 'a field or function name');
         this.next += 1;
         of = this.accept('(')
-          ? this.method(of, name, inner)
-          : this.node({ kind: 'field', of, field: name.text, at: name.at }, name);
+          ? this.method(of, name, inner, first)
+          : this.node({ kind: 'field', of, field: name.text, at: name.at }, name, first);
       } else if (this.accept('[')) {
         inner = this.deeper(inner, token);
         const index = this.expression(0, inner);
         if (this.accept('..')) {
           const to = this.expression(0, inner);
-          of = this.node({ kind: 'slice', of, from: index, to, at }, token);
+          this.expect(']');
+          of = this.node({ kind: 'slice', of, from: index, to, at }, token, first);
         } else {
-          of = this.node({ kind: 'index', of, index, at }, token);
+          this.expect(']');
+          of = this.node({ kind: 'index', of, index, at }, token, first);
         }
-        this.expect(']');
       } else {
         return of;
       }
@@ -136,24 +160,24 @@ class Parser {
   }
 
   /** The opening parenthesis has been consumed. */
-  private method(of: Expression, name: Token, depth: number): Expression {
+  private method(of: Expression, name: Token, depth: number, first: number): Expression {
     const { at } = name;
     const method = this.functionNamed(name, ({ form }) => form !== 'f(…)');
     switch (method.form) {
       case 'list.f()':
         this.expect(')');
-        return this.node({ kind: 'call', function: method, given: { of }, at }, name);
+        return this.node({ kind: 'call', function: method, given: { of }, at }, name, first);
       case 'list.f(x)': {
         const argument = this.expression(0, depth);
         this.expect(')');
-        return this.node({ kind: 'call', function: method, given: { of, argument }, at }, name);
+        return this.node({ kind: 'call', function: method, given: { of, argument }, at }, name, first);
       }
       case 'list.f(v, p)': {
         const { text: variable } = this.variable(method.name);
         this.expect(',');
         const predicate = this.expression(0, depth);
         this.expect(')');
-        return this.node({ kind: 'call', function: method, given: { of, variable, predicate }, at }, name);
+        return this.node({ kind: 'call', function: method, given: { of, variable, predicate }, at }, name, first);
       }
       case 'f(…)':
         throw new Error(`${method.name} is no function of lists`);
@@ -180,14 +204,15 @@ class Parser {
 
   private primary(depth: number): Expression {
     const token = this.peek();
+    const first = this.next;
     const { at } = token;
     if (token.kind === 'integer') {
       this.next += 1;
-      return this.node({ kind: 'integer', value: this.integer(token), at }, token);
+      return this.node({ kind: 'integer', value: this.integer(token), at }, token, first);
     }
     if (token.kind === 'string') {
       this.next += 1;
-      return this.node({ kind: 'string', value: token.text, at }, token);
+      return this.node({ kind: 'string', value: token.text, at }, token, first);
     }
     if (this.accept('(')) {
       const expression = this.expression(0, this.deeper(depth, token));
@@ -196,18 +221,18 @@ class Parser {
     }
     if (this.accept('[')) {
       const items = this.list(']', this.deeper(depth, token));
-      return this.node({ kind: 'list', items, at }, token);
+      return this.node({ kind: 'list', items, at }, token, first);
     }
     if (token.kind !== 'word' || token.text === 'in') throw this.unexpected(token, 'a value');
     this.next += 1;
     if (token.text === 'true' || token.text === 'false') {
-      return this.node({ kind: 'boolean', value: token.text === 'true', at }, token);
+      return this.node({ kind: 'boolean', value: token.text === 'true', at }, token, first);
     }
-    if (!this.accept('(')) return this.node({ kind: 'name', name: token.text, at }, token);
+    if (!this.accept('(')) return this.node({ kind: 'name', name: token.text, at }, token, first);
     const plain = this.functionNamed(token, ({ form }) => form === 'f(…)');
     if (plain.form !== 'f(…)') throw new Error(`${plain.name} is a function of lists`);
     const args = this.list(')', this.deeper(depth, token));
-    return this.node({ kind: 'call', function: plain, given: { arguments: args }, at }, token);
+    return this.node({ kind: 'call', function: plain, given: { arguments: args }, at }, token, first);
   }
 
   /** Expressions between commas up to the closing symbol; no comma before it. */
@@ -251,8 +276,10 @@ class Parser {
     return depth + 1;
   }
 
-  private node(expression: Expression, token: Token): Expression {
+  /** @param first the part's first token; its last has been consumed */
+  private node(expression: Expression, token: Token, first: number): Expression {
     this.nodes += 1;
+    this.spans?.set(expression.at, this.spanFrom(first));
     if (this.nodes > maxNodes) throw new PolicyError(`the expression has more than ${maxNodes} parts`, token.at);
     return expression;
   }

@@ -14,6 +14,9 @@ import {
   type PolicyValue,
 } from './types.js';
 
+/** Means the same as no consensus: anyone's approval will do. */
+const anyApproval = 'true';
+
 /** The outcome of one policy. */
 export interface Evaluation {
   readonly policyId: string;
@@ -38,6 +41,26 @@ export interface Answer {
   contributors(): readonly string[];
 }
 
+/** The value of a clause for one part of a request, and the names that it is evaluated with. */
+export interface ClauseRead {
+  readonly reading: Reading;
+  /** Of a consensus: whether the approvals satisfy it. */
+  readonly isMet?: boolean;
+  readonly scope: Scope;
+}
+
+/** What approvals decide about one part of a request, all else being as it is. Consensuses are texts. */
+export interface DecidedByVotes {
+  /** The consensuses of the ALLOWs that otherwise apply, any one of which is enough. */
+  readonly allows: readonly string[];
+  /** Those of the DENYs that otherwise apply: each keeps the part from being allowed while it is true or unreadable. */
+  readonly denies: readonly string[];
+  /** A DENY applies whoever approves. */
+  readonly isDenied: boolean;
+  /** The submitter's own approval is enough. */
+  readonly isOwn: boolean;
+}
+
 /** The policies' outcomes for one part of a request. */
 export class PartQuestion {
   private readonly values = new Map<string, PolicyValue | undefined>();
@@ -46,7 +69,6 @@ export class PartQuestion {
 
   constructor(
     private readonly question: Question,
-    private readonly policies: readonly Policy[],
     private readonly part: Part,
     private readonly request: AuthorizationRequest,
   ) {
@@ -59,10 +81,9 @@ export class PartQuestion {
 
   get answers(): readonly Answer[] {
     if (!this.knownAnswers) {
-      // In the order of their ids, so that their history does not determine for which of them the steps run out.
-      const inOrder = [...this.policies].sort(byId);
+      const { inOrder, asked } = this.question;
       const answers = new Map(inOrder.map((policy) => [policy, this.answerOf(policy)]));
-      this.knownAnswers = this.policies.map((policy) => answers.get(policy)!);
+      this.knownAnswers = asked.map((policy) => answers.get(policy)!);
     }
     return this.knownAnswers;
   }
@@ -77,7 +98,7 @@ export class PartQuestion {
    * whether that user's approval could matter to it.
    */
   couldAllow(userId?: string): boolean {
-    return [...this.policies].sort(byId).some((policy) => {
+    return this.question.inOrder.some((policy) => {
       if (policy.effect !== 'EFFECT_ALLOW') return false;
       // Running out of steps is for the decision itself to report.
       if (this.question.ask()) return true;
@@ -90,6 +111,37 @@ export class PartQuestion {
       if (userId !== undefined) return this.question.voters.contributes(consensus.expression, userId);
       return consensus.isMet || this.isWaiting(consensus.expression);
     });
+  }
+
+  /** What further approvals could change. */
+  decidedByVotes(): DecidedByVotes {
+    const allows = new Set<string>();
+    const denies = new Set<string>();
+    let isDenied = false;
+    let isSpokenTo = false;
+    for (const policy of this.question.inOrder) {
+      const rest = this.withoutConsensus(policy);
+      const truth = conjunction(rest.map((reading) => reading.truth));
+      const isDoubtOrTrue = truth === 'true' || truth === 'unreadable';
+      const { consensus = anyApproval } = policy;
+      if (policy.effect === 'EFFECT_ALLOW') {
+        isSpokenTo ||= isDoubtOrTrue && policy.condition !== undefined;
+        if (rest.every(isCertain)) allows.add(consensus);
+      } else if (isDoubtOrTrue) {
+        const denied = this.question.denialBy(consensus);
+        isDenied ||= denied === 'always';
+        if (denied === 'by votes') denies.add(consensus);
+      }
+    }
+    const { ownCredentials } = this.request;
+    const isOwn = ownCredentials === 'session' || (ownCredentials && !isSpokenTo);
+    return { allows: [...allows], denies: [...denies], isDenied, isOwn };
+  }
+
+  /** What a policy says apart from its consensus. */
+  private withoutConsensus({ time, condition }: Policy): readonly Reading[] {
+    const spent = this.question.ask();
+    return spent ? [unreadableBy(spent)] : [this.read(time, 'time'), this.read(condition, 'condition')];
   }
 
   private answerOf(policy: Policy): Answer {
@@ -121,6 +173,20 @@ export class PartQuestion {
     // An ALLOW that is in doubt and also false would not apply without the doubt either, so the false part says more.
     const falsePart = isDoubted ? this.partThatIs('false', policy, undefined, true) : undefined;
     return falsePart ?? this.partThatIs(truth, policy, isDoubted ? doubt : undefined);
+  }
+
+  /**
+   * The value that a clause has in this decision, and what it reads; undefined if the policy has no such clause. Only
+   * after `answers`: what the decision has not evaluated is evaluated now, at its expense.
+   */
+  clauseRead(policy: Policy, clause: Clause): ClauseRead | undefined {
+    const text = policy[clause];
+    if (text === undefined) return undefined;
+    if (clause !== 'consensus') return { reading: this.read(text, clause), scope: this.scope };
+    const consensus = this.question.consensus(text);
+    const { scope } = this.question.voters;
+    if (consensus instanceof Unreadable) return { reading: unreadableBy(consensus), scope };
+    return { reading: consensus.reading, isMet: consensus.isMet, scope };
   }
 
   private partThatIs(
@@ -229,10 +295,6 @@ function truthBehind(
 /** That a DENY is active now says less than what it denies. */
 function skipped({ condition, consensus }: Policy, truth: Reading['truth']): Clause | undefined {
   return truth === 'true' && (condition ?? consensus) !== undefined ? 'time' : undefined;
-}
-
-function byId(a: Policy, b: Policy): number {
-  return a.policyId < b.policyId ? -1 : 1;
 }
 
 /** A DENY applies if everything it says is true, or cannot be shown to be false. */

@@ -4,8 +4,9 @@ import { Voters, type VoteBounds } from './consensus.js';
 import type { Reading } from './doubt.js';
 import { evaluate, type Scope } from './evaluate.js';
 import { ClausesRead } from './language.js';
-import type { PolicyEnvironment } from './namespaces.js';
+import { approvalNamespaces, type PolicyEnvironment } from './namespaces.js';
 import { PartQuestion } from './part-question.js';
+import { byId, policySetOf, type PolicySet } from './policy-set.js';
 import { rootsOf } from './roots.js';
 import { PolicyError, type CheckedExpression } from './syntax.js';
 import {
@@ -78,12 +79,15 @@ export class Question {
   private readonly consensuses = new Map<string, ConsensusReading | Unreadable>();
   private readonly differing: ReadonlySet<string>;
   private readonly isOnOneMeter: boolean;
+  private readonly isIndexed: boolean;
   private readonly steps: Steps;
   private readonly clauses: ClausesRead;
   private knownVoters: Voters | undefined;
   private knownApprovals: readonly UserApproval[] | undefined;
   private knownUsers: readonly PolicyUser[] | undefined;
   private readonly policies: readonly Policy[];
+  private knownInOrder: readonly Policy[] | undefined;
+  private readonly tenant: string;
 
   constructor(
     readonly request: AuthorizationRequest,
@@ -92,6 +96,8 @@ export class Question {
   ) {
     const { rules = rulesNumber, environment, tenant = '' } = context;
     this.isOnOneMeter = rules >= 2;
+    this.isIndexed = rules >= 5;
+    this.tenant = tenant;
     this.steps = this.isOnOneMeter ? (context.steps ?? new Steps()) : new Steps(Infinity);
     this.clauses = context.clauses ?? new ClausesRead(environment, tenant);
     this.policies = [...context.policies];
@@ -102,10 +108,38 @@ export class Question {
   about(part: Part): PartQuestion {
     const { parts: _parts, ...request } = this.request;
     const { resources } = part;
-    return new PartQuestion(this, this.policies, part, {
+    return new PartQuestion(this, part, {
       ...request,
       ...(resources === undefined ? {} : { resources }),
     });
+  }
+
+  /** The policies that are evaluated, in the order in which they are. */
+  get inOrder(): readonly Policy[] {
+    this.knownInOrder ??= this.isIndexed ? this.thatCouldApply() : [...this.policies].sort(byId);
+    return this.knownInOrder;
+  }
+
+  /** The same policies, in the order in which the organization has them. */
+  get asked(): readonly Policy[] {
+    return this.among?.asPlaced(this.inOrder) ?? this.policies;
+  }
+
+  /** All policies of the organization, of which only those that could apply are asked. */
+  get among(): PolicySet | undefined {
+    return this.isIndexed ? policySetOf(this.policies, this.context.environment, this.tenant) : undefined;
+  }
+
+  private thatCouldApply(): readonly Policy[] {
+    const set = this.among!;
+    try {
+      this.clauses.readConditionsOf(set, this.steps);
+    } catch (error) {
+      if (!(error instanceof OutOfSteps)) throw error;
+      // What cannot be read excludes nothing: each of them is in doubt.
+      return set.inOrder;
+    }
+    return set.thatCouldApplyTo(this.request.activity);
   }
 
   /**
@@ -183,6 +217,15 @@ export class Question {
     const fewest = this.voters.fewestMore(consensus.expression);
     const userIds = this.voters.contributors(consensus.expression);
     return { ...(fewest === undefined ? {} : { fewest }), userIds };
+  }
+
+  /** Whether a DENY with this consensus, whose other clauses are true or unreadable, applies whoever approves. */
+  denialBy(consensus: string): 'always' | 'never' | 'by votes' {
+    const expression = this.compile(consensus, 'consensus');
+    if (expression instanceof Unreadable) return 'always';
+    if ([...rootsOf(expression)].some((name) => approvalNamespaces.has(name))) return 'by votes';
+    const { truth } = this.voters.read(expression).reading;
+    return truth === 'true' || truth === 'unreadable' ? 'always' : 'never';
   }
 
   /** Whether a consensus is true now, and was not with only the first approval, the submitter's. */

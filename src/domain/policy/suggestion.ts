@@ -6,8 +6,8 @@ const listed = { most: 40, related: 5 } as const;
  * the end of a message.
  */
 export function suggestion(text: string, known: Iterable<string>): string {
-  const near = nearest(text, known);
-  if (near !== undefined) return `: did you mean \`${near}\`?`;
+  const near = didYouMean(text, known);
+  if (near !== '') return near;
   const words = [...known];
   if (words.length <= listed.most) return `: known are ${words.map((word) => `\`${word}\``).join(', ')}`;
   const parts = partsOf(text);
@@ -19,8 +19,13 @@ export function suggestion(text: string, known: Iterable<string>): string {
   return related.length > 0 ? `: similar are ${related.map(({ word }) => `\`${word}\``).join(', ')}` : '';
 }
 
-/** The word that a text was probably meant to be. */
-export function nearest(text: string, known: Iterable<string>): string | undefined {
+/** The known word that a text was probably meant to be, as the end of a message; empty where none is near. */
+export function didYouMean(text: string, known: Iterable<string>): string {
+  const meant = nearest(text, known);
+  return meant === undefined ? '' : `: did you mean \`${meant}\`?`;
+}
+
+function nearest(text: string, known: Iterable<string>): string | undefined {
   const wanted = text.toUpperCase();
   let best: { readonly word: string; readonly distance: number } | undefined;
   // A very long text has no near neighbours, and would take long to compare.

@@ -1,5 +1,5 @@
 import type { ActivityRecord } from '../../../src/domain/activity/record.js';
-import { readableActivity, readableEventData } from '../../../src/domain/activity/redaction.js';
+import { readableActivity, readableEvent } from '../../../src/domain/activity/redaction.js';
 
 const now = Date.UTC(2026, 0, 1);
 const base64url = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -64,11 +64,11 @@ test('the signed texts of votes and proofs are looked into, however long they ar
   const proofPayload = JSON.stringify({ filler: 'x'.repeat(500_000), token: live });
   const vote = { message: message.replace(live, live.replace('.', '\\u002e')), userId: 'u' };
   const record = { status: 'ACTIVITY_STATUS_COMPLETED' } as const;
-  expect(readableEventData({ type: 'ActivitySubmitted', data: { vote } }, record, now)).toEqual({
+  expect(readableEvent({ type: 'ActivitySubmitted', data: { vote } }, record, now).data).toEqual({
     vote: { userId: 'u', message: message.replace(live, unsigned) },
   });
   const data = { proofs: [{ proofPayload: proofPayload.replace(live, live.replace('.', '\\u002e')) }] };
-  expect(readableEventData({ type: 'ActivityProved', data }, record, now)).toEqual({
+  expect(readableEvent({ type: 'ActivityProved', data }, record, now).data).toEqual({
     proofs: [{ proofPayload: proofPayload.replace(live, unsigned) }],
   });
 });

@@ -63,9 +63,14 @@ describe.each(['root-quorum', 'effects', 'consensus', 'own-credentials', 'time',
           environment,
           now: Date.parse(vector.now),
         };
-        const { evaluations, ...decision } = authorize(request, approvals, context);
+        const { evaluations, ...decision } = authorize(request, approvals, { ...context, rules: 4 });
         const outcomes = evaluations.map(({ policyId, outcome }) => ({ policyId, outcome }));
         expect({ ...decision, evaluations: outcomes }).toEqual(vector.expected);
+        // By today's rules, those that demand another activity are not evaluated.
+        const { among, ...today } = authorize(request, approvals, context);
+        const asked = among?.thatCouldApplyTo(request.activity).map(({ policyId }) => policyId) ?? [];
+        const stillAsked = evaluations.filter(({ policyId }) => asked.includes(policyId));
+        expect(today).toEqual({ ...decision, evaluations: stillAsked });
         for (const { outcome, error, doubt } of evaluations) {
           expect([error === undefined, doubt === undefined]).toEqual([!doubt, !error]);
           if (outcome === 'OUTCOME_ERROR') expect(doubt).toBeDefined();

@@ -62,7 +62,7 @@ function asked(policies: readonly Policy[], among = users) {
 
 /** A condition of so many parts that is false by its first; `salt` makes another text of it, which is read by itself. */
 const longAndFalse = (parts: number, salt: number): string =>
-  `activity.action == 'X${salt}' && (${Array.from({ length: parts }, () => '1 == 1').join(' && ')})`;
+  `requester.alias == 'X${salt}' && (${Array.from({ length: parts }, () => '1 == 1').join(' && ')})`;
 
 describe('explaining a denial', () => {
   it('takes 100 000 steps at most, and leaves out what is too much', () => {
@@ -73,7 +73,7 @@ describe('explaining a denial', () => {
     expect(decided).toBeGreaterThan(120_000);
     const because = explain(request, approvals, context, evaluations);
     expect(steps.spent - decided).toBeLessThanOrEqual(110_000);
-    expect(because[0]).toMatchObject({ clause: 'condition', text: "activity.action == 'X0'", outcome: 'false' });
+    expect(because[0]).toMatchObject({ clause: 'condition', text: "requester.alias == 'X0'", outcome: 'false' });
     expect(because.at(-1)).toBeUndefined();
   });
 

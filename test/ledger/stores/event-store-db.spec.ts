@@ -38,7 +38,7 @@ for (const appendMode of ['classic', 'batch'] as const) {
 }
 
 /** A real server has the events of earlier tests: its start, for a test, is where the test found it. */
-async function startingHere(store: EventStoreDbEventStore): Promise<EventStore> {
+async function startingHere(store: EventStore): Promise<EventStore> {
   const here = (await store.head()) ?? 'start';
   return {
     exclusive: store.exclusive,

@@ -98,4 +98,9 @@ export abstract class FunctionCall {
 
   /** Whether its value is a number that is never negative. */
   abstract readonly isCount: boolean;
+
+  /** Whether it is true of an empty list. */
+  get isTrueOfNothing(): boolean {
+    return false;
+  }
 }

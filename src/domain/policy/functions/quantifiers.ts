@@ -96,6 +96,10 @@ class Quantifier extends OverElements {
     this.isAll = summary.neutral === true;
   }
 
+  override get isTrueOfNothing(): boolean {
+    return this.isAll;
+  }
+
   override evaluate(evaluation: Evaluation): PolicyValue {
     const list = this.elements(evaluation);
     if (list instanceof Doubt) return list;

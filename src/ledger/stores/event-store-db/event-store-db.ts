@@ -132,7 +132,7 @@ export class EventStoreDbEventStore implements EventStore {
     return appended;
   }
 
-  async *read(stream: string, from = 0, _after?: string): AsyncIterable<RecordedEvent> {
+  async *read(stream: string, from = 0): AsyncIterable<RecordedEvent> {
     this.#checkOpen();
     yield* this.#reads.stream(stream, from, Number.MAX_SAFE_INTEGER);
   }

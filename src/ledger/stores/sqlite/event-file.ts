@@ -1,4 +1,5 @@
 import type Database from 'libsql';
+import { LatestEntries } from '../../../fairness/latest-entries.js';
 import { isCut, sendsKept } from '../../event-store.js';
 import { fieldsOf, page, ROWS_AT_ONCE, selectJoined, selectRows } from './row-pages.js';
 import type { JoinedRows, Row } from './row-pages.js';
@@ -6,8 +7,8 @@ import { OUTCOME } from './sqlite-protocol.js';
 import type { Page } from './sqlite-protocol.js';
 import { WriteAheadLog } from './write-ahead-log.js';
 
-/** Streams whose last revision is kept in memory; any other costs one index lookup. */
-const MAX_HEADS = 100_000;
+/** Any stream beyond these costs one index lookup. */
+const usualHeads = 100_000;
 
 /** Last revision of a stream that has no events, and of one that was deleted. */
 const EMPTY = -1;
@@ -30,10 +31,19 @@ export class EventFile {
   readonly #cut: Database.Statement;
   readonly #allRows: Database.Statement;
   readonly #allJoined: Database.Statement;
-  readonly #heads = new Map<string, number>();
+  readonly #heads: LatestEntries<number>;
 
-  /** @param release gives back what was locked for writing */
-  constructor(file: string, database: Database.Database, release: () => void = () => undefined) {
+  /**
+   * @param release gives back what was locked for writing
+   * @param mostHeads streams whose last revision is kept in memory
+   */
+  constructor(
+    file: string,
+    database: Database.Database,
+    release: () => void = () => undefined,
+    mostHeads = usualHeads,
+  ) {
+    this.#heads = new LatestEntries(mostHeads);
     this.#log = new WriteAheadLog(file, database);
     this.#release = release;
     this.#database = database;
@@ -114,7 +124,7 @@ export class EventFile {
     }
     // Nothing secret is in them, so that they go without what a deletion does.
     if (isCut(stream)) this.#cut.run([stream, first + count - 1 - sendsKept]);
-    this.#remember(stream, first + count - 1);
+    this.#heads.set(stream, first + count - 1);
     outcomes.push(OUTCOME.written, first + count - 1, position);
   }
 
@@ -140,18 +150,8 @@ export class EventFile {
     if (known !== undefined) return known;
     const { revision } = this.#lastRevision.get([stream]) as { revision: number | null };
     const head = revision ?? (this.#isDeleted.get([stream]) === undefined ? EMPTY : DELETED);
-    this.#remember(stream, head);
-    return head;
-  }
-
-  #remember(stream: string, head: number): void {
     this.#heads.set(stream, head);
-    if (this.#heads.size > MAX_HEADS) {
-      for (const oldest of this.#heads.keys()) {
-        this.#heads.delete(oldest);
-        break;
-      }
-    }
+    return head;
   }
 
   readStream(stream: string, from: number): Page {
@@ -182,7 +182,7 @@ export class EventFile {
     this.#database.prepare('INSERT OR IGNORE INTO deleted_streams (stream) VALUES (?)').run([stream]);
     this.#commit.run([]);
     this.#database.exec('PRAGMA secure_delete = OFF');
-    this.#remember(stream, DELETED);
+    this.#heads.set(stream, DELETED);
     this.emptyLog();
     return this.head();
   }

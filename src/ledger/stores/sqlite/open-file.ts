@@ -11,8 +11,8 @@ const CACHE_KIB = 64 * 1024;
 const CHECKPOINT_PAGES = 4_000;
 
 /**
- * Opens the file as the only process that writes it; others may read meanwhile (docs/adr/0057). The lock is on a file
- * beside it, and ends with the process however that ends. The pid file only serves the message of whoever is refused.
+ * Opens the file for writing by this process only; others may read it (docs/adr/0057). The lock is on a separate file, and
+ * ends with the process, however that ends. The pid file is only for the error message of a second process.
  */
 export function openForWriting(file: string): EventFile {
   createPrivate(file);
@@ -27,7 +27,7 @@ export function openForWriting(file: string): EventFile {
     database.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
     database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     database.pragma(`journal_size_limit = ${MAX_LOG}`);
-    // Fails while an earlier release has the file: it locks the file itself.
+    // Fails while an earlier release has the file open: those lock the file itself.
     database.exec('BEGIN EXCLUSIVE');
     if (version === 0) {
       if (tablesIn(database) > 0) throw notOurs(file);
@@ -36,7 +36,7 @@ export function openForWriting(file: string): EventFile {
     database.exec('COMMIT');
     writeFileSync(pidFile(file), String(process.pid), { mode: 0o600 });
     const events = new EventFile(file, database, release);
-    // A process that died may have left a log that deleted bytes came through.
+    // A process that died may have left deleted bytes in its log.
     events.emptyLog();
     return events;
   } catch (error) {
@@ -46,7 +46,7 @@ export function openForWriting(file: string): EventFile {
   }
 }
 
-/** Opens a file that is there, whether or not another process writes it; writes nothing. */
+/** Opens an existing file for reading, whether or not another process is writing it. */
 export function openForReading(file: string): EventFile {
   if (!existsSync(file)) throw new Error(`the event store \`${file}\` does not exist`);
   const database = new Database(file);
@@ -70,7 +70,7 @@ function createPrivate(file: string): void {
   }
 }
 
-/** Where the writing process names itself. */
+/** The file with the id of the writing process. */
 export function pidFile(file: string): string {
   return `${file}.pid`;
 }
@@ -79,7 +79,7 @@ function lockOf(file: string): string {
   return `${file}.lock`;
 }
 
-/** What is said when a file could not be opened. */
+/** The message for a file that could not be opened. */
 export function openingFailed(file: string, error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? error.code : undefined;

@@ -5,7 +5,7 @@ import { checkAppend, firstRevision } from '../append-rules.js';
 import { OUTCOME } from './sqlite-protocol.js';
 import type { StoreThread } from './store-thread.js';
 
-/** An append that waits for its commit: what was asked, and its events as id, type, data and metadata text. */
+/** An append that waits for its commit, with the id, type, data and metadata of each event as text. */
 interface PendingAppend {
   readonly stream: string;
   readonly expected: ExpectedRevision;
@@ -14,21 +14,21 @@ interface PendingAppend {
   readonly reject: (error: unknown) => void;
 }
 
-/** Told of what has been written. */
+/** Called after writes. */
 export interface CommitListener {
   written(stream: string, fields: readonly string[], revision: number, position: number): void;
-  /** After all appends of a commit, when it has written any. */
+  /** After all appends of a commit, if it wrote any. */
   committed(): void;
 }
 
-/** Appends on their way to the worker: those that wait while a commit runs share the next one. */
+/** Appends on their way to the worker. Those that arrive during a commit share the next one. */
 export class PendingAppends {
   readonly #thread: StoreThread;
   readonly #listener: CommitListener;
   #queue: PendingAppend[] = [];
   #commitsRunning = 0;
   #flushScheduled = false;
-  /** Why nothing can be written any more. */
+  /** Why no further writes are possible. */
   #failure: string | undefined;
 
   constructor(thread: StoreThread, listener: CommitListener) {
@@ -36,7 +36,7 @@ export class PendingAppends {
     this.#listener = listener;
   }
 
-  /** @throws at once what cannot be appended, and {StoreUnavailable} after a write that failed */
+  /** @throws immediately for invalid appends, and {StoreUnavailable} after a failed write */
   add(
     stream: string,
     events: readonly NewEvent[],
@@ -57,15 +57,15 @@ export class PendingAppends {
   #scheduleFlush(): void {
     if (this.#flushScheduled || this.#commitsRunning > 0) return;
     this.#flushScheduled = true;
-    // After the microtasks of this callback, where its other appends come from. Not a turn of the event loop later: that may
-    // first bring in the work of many requests, and what comes meanwhile shares the next commit.
+    // After the microtasks of this callback, which make its other appends. Not one turn of the event loop later: that could first
+    // process many requests, and later appends share the next commit anyway.
     process.nextTick(() => {
       this.#flushScheduled = false;
       if (this.#commitsRunning === 0) this.flush();
     });
   }
 
-  /** Hands the whole queue to the worker, as one transaction. */
+  /** Sends the whole queue to the worker as one transaction. */
   flush(): void {
     if (this.#queue.length === 0) return;
     const appends = this.#queue;
@@ -116,7 +116,7 @@ export class PendingAppends {
     if (hasWritten) this.#listener.committed();
   }
 
-  /** Refuses what waits, and everything from now on. */
+  /** Refuses all waiting appends, and all later ones. */
   refuse(error: StoreUnavailable): void {
     this.#failure = error.message;
     for (const append of this.#queue.splice(0)) append.reject(error);

@@ -20,7 +20,7 @@ export const SCHEMA = `
   PRAGMA user_version = ${SCHEMA_VERSION};
 `;
 
-/** Version of the tables in a file, 0 when there are none of ours. @throws {Error} when a newer release wrote it */
+/** Version of the tables in a file, 0 if it has none of ours. @throws {Error} if a newer release wrote it */
 export function schemaVersion(file: string, database: Database.Database): number {
   const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
   if (version <= SCHEMA_VERSION) return version;
@@ -30,13 +30,13 @@ export function schemaVersion(file: string, database: Database.Database): number
   );
 }
 
-/** How many tables a file has, whoever made them. */
+/** How many tables a file has, ours or not. */
 export function tablesIn(database: Database.Database): number {
   const [{ tables }] = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').all([]) as [{ tables: number }];
   return tables;
 }
 
-/** What is said of a database with other tables. */
+/** The message for a database with other tables. */
 export function notOurs(file: string): Error {
   return new Error(`the file \`${file}\` is a database, but not an event store: choose another file`);
 }

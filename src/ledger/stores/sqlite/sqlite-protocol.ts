@@ -1,3 +1,5 @@
+import type { StoredEvent } from '../../stored-event.js';
+
 /**
  * What the SQLite adapter and its worker thread say to each other: one answer to each request, in the order of the
  * requests. Lists are flat, because copying many small objects between threads costs more than writing them to disk.
@@ -11,6 +13,22 @@ export type Fields = readonly (string | number)[];
 export const SEPARATOR = '\u001f';
 /** Events that follow each other: the fields of all, joined where that is possible. */
 export type Run = string | Fields;
+
+/** The events of a run. */
+export function* storedIn(run: Run): Generator<StoredEvent> {
+  const fields: Fields = typeof run === 'string' ? run.split(SEPARATOR) : run;
+  for (let at = 0; at < fields.length; at += FIELDS_PER_ROW) {
+    yield {
+      position: BigInt(fields[at]!),
+      stream: fields[at + 1] as string,
+      revision: Number(fields[at + 2]),
+      id: fields[at + 3] as string,
+      type: fields[at + 4] as string,
+      data: fields[at + 5] as string,
+      metadata: fields[at + 6] as string,
+    };
+  }
+}
 
 /** A file is written by one process; any number may read it meanwhile. */
 export type OpenedFor = 'writing' | 'reading';

@@ -16,12 +16,12 @@ import { RecentEvents } from './recent-events.js';
 import type { OpenedFor } from './sqlite-protocol.js';
 import { StoreThread } from './store-thread.js';
 
-/** Milliseconds after which whoever only reads looks for what the writing process has added. */
+/** Interval, in milliseconds, at which a read-only store looks for new events of the writing process. */
 const LOOK_AGAIN = 250;
 
 /**
- * The embedded event store: one SQLite file, written by a worker thread, and by no other process meanwhile. Appends
- * that wait while a commit runs share the next one; a write that fails makes the store read-only until it is reopened.
+ * The embedded event store: one SQLite file, written by a worker thread and by no other process. Appends that arrive during a
+ * commit share the next one. After a failed write, the store is read-only until it is reopened.
  */
 export class SqliteEventStore implements EventStore {
   readonly exclusive = true;
@@ -31,9 +31,9 @@ export class SqliteEventStore implements EventStore {
   readonly #appends: PendingAppends;
   readonly #feeds = new Set<Feed>();
   #closing: Promise<void> | undefined;
-  /** Position of the last event, 0 when there is none. */
+  /** Position of the last event, 0 if there is none. */
   #head = 0;
-  /** Kept while there are feeds. */
+  /** Only while there are feeds. */
   readonly #recent = new RecentEvents();
   #lookingAgain: NodeJS.Timeout | undefined;
 
@@ -55,16 +55,16 @@ export class SqliteEventStore implements EventStore {
 
   /**
    * Opens or creates the file (its directory must exist).
-   * @throws {StoreUnavailable} when another process writes it, a newer release wrote it, or it is no event store
+   * @throws {StoreUnavailable} if another process has it open for writing, a newer release wrote it, or it is not an event store
    */
   static open(file: string): Promise<SqliteEventStore> {
     return SqliteEventStore.#open(file, 'writing');
   }
 
   /**
-   * Opens a file that is there for reading only, whoever writes it meanwhile. Reads are page by page, so that a slow
-   * reader keeps nothing from the writer.
-   * @throws {StoreUnavailable} when it is not there, a newer release wrote it, or it is no event store
+   * Opens an existing file for reading only; another process may be writing it. Reads go page by page, so that a slow
+   * reader does not hold up the writer.
+   * @throws {StoreUnavailable} if it does not exist, a newer release wrote it, or it is not an event store
    */
   static openForReading(file: string): Promise<EventReader> {
     return SqliteEventStore.#open(file, 'reading');
@@ -90,7 +90,7 @@ export class SqliteEventStore implements EventStore {
       const { events, last, link } = await next;
       const lastRevision = events.at(-1)?.revision;
       if (!last && lastRevision !== undefined) {
-        // The next page is on its way while the caller works on this one.
+        // Fetch the next page while the caller works on this one.
         const begin = { from: lastRevision + 1, ...(link === undefined ? {} : { after: link }) };
         next = this.#thread.page({ kind: 'read-stream', stream, ...begin });
         next.catch(() => undefined);
@@ -140,7 +140,7 @@ export class SqliteEventStore implements EventStore {
   async delete(stream: string): Promise<void> {
     this.#checkOpen();
     checkDelete(stream);
-    // What was accepted before must reach the worker before.
+    // Earlier appends must reach the worker first.
     this.#appends.flush();
     const answer = await this.#thread.ask({ kind: 'delete', stream });
     if (answer.kind !== 'deleted') throw this.#thread.unexpected(answer);
@@ -148,7 +148,7 @@ export class SqliteEventStore implements EventStore {
     this.#head = answer.head;
   }
 
-  /** Its thread no longer keeps the process alive: whoever waits for an answer has to. */
+  /** From now on its thread does not keep the process alive; callers that wait for an answer must do so themselves. */
   unref(): void {
     this.#thread.unref();
   }

@@ -4,24 +4,24 @@ import type { RecordedEvent } from '../../event-store.js';
 import { linkIn } from '../../chain.js';
 import { parseEvent } from '../../stored-event.js';
 import { workerFile } from '../../../threads/worker-file.js';
-import { FIELDS_PER_ROW, SEPARATOR } from './sqlite-protocol.js';
-import type { Answer, Fields, OpenedFor, Request, Run } from './sqlite-protocol.js';
+import { storedIn } from './sqlite-protocol.js';
+import type { Answer, OpenedFor, Request, Run } from './sqlite-protocol.js';
 
-/** The worker thread that has the file open: each request is answered, also when the thread is gone. */
+/** The worker thread that has the file open. Every request is answered, even if the thread dies. */
 export class StoreThread {
   readonly #file: string;
   readonly #worker: Worker;
   readonly #exited: Promise<void>;
-  /** INVARIANT: the worker answers each request once and in order, so the first one here is whose answer is next. */
+  /** INVARIANT: the worker answers each request once and in order, so the next answer belongs to the first one here. */
   readonly #waiting: ((answer: Answer) => void)[] = [];
   #isClosing = false;
-  /** Why nothing can be asked any more. */
+  /** Why no further requests are possible. */
   #gone: string | undefined;
 
-  /** @param lost is told once when nothing can be asked any more, after everybody who waits */
+  /** @param lost called once when no further requests are possible, after all waiting callers got their error */
   constructor(file: string, openedFor: OpenedFor, lost: (error: StoreUnavailable) => void) {
     this.#file = file;
-    // Flags of the process such as --input-type or --watch are not meant for the thread, and some would stop it.
+    // Flags such as --input-type or --watch are meant for the process, and some would stop the thread.
     const options = { workerData: { file, openedFor }, name: 'event-store', execArgv: [] };
     const worker = new Worker(workerFile('./sqlite-worker.js', import.meta.url), options);
     this.#worker = worker;
@@ -37,7 +37,7 @@ export class StoreThread {
 
   /**
    * Position of the last event of the file, once it is open.
-   * @throws {StoreUnavailable} when it cannot be opened; the thread has ended then
+   * @throws {StoreUnavailable} if it cannot be opened; the thread has then ended
    */
   async opened(): Promise<number> {
     const answer = await new Promise<Answer>((resolve) => this.#waiting.push(resolve));
@@ -46,7 +46,7 @@ export class StoreThread {
     throw new StoreUnavailable(answer.kind === 'failed' ? answer.message : `unexpected answer ${answer.kind}`);
   }
 
-  /** @throws {StoreUnavailable} when the thread is gone */
+  /** @throws {StoreUnavailable} if the thread is gone */
   checkThere(): void {
     if (this.#gone !== undefined) throw this.#isGone(this.#gone);
   }
@@ -64,7 +64,7 @@ export class StoreThread {
     this.#worker.postMessage(request);
   }
 
-  /** A page of events, whether it is the last one, and the link of its last event where the chain was checked. */
+  /** A page of events, whether it is the last one, and the link of its last event if the chain was checked. */
   async page(request: Request): Promise<{ events: RecordedEvent[]; last: boolean; link?: string }> {
     const answer = await this.ask(request);
     if (answer.kind !== 'page') throw this.unexpected(answer);
@@ -73,24 +73,24 @@ export class StoreThread {
     return { events: eventsOf(runs, checked), last, ...(link === undefined ? {} : { link }) };
   }
 
-  /** What to throw for an answer that is not the one asked for. */
+  /** The error for an unexpected answer. */
   unexpected(answer: Answer): StoreUnavailable {
     return new StoreUnavailable(
       answer.kind === 'failed' ? answer.message : `the event store \`${this.#file}\` answered ${answer.kind}`,
     );
   }
 
-  /** It no longer keeps the process alive: whoever waits for an answer has to. */
+  /** From now on it does not keep the process alive; callers that wait for an answer must do so themselves. */
   unref(): void {
     this.#worker.unref();
   }
 
-  /** From now on an end of the thread is no accident. */
+  /** From now on the thread may end. */
   expectEnd(): void {
     this.#isClosing = true;
   }
 
-  /** Closes the file after everything that was asked, and ends the thread. */
+  /** Finishes all requests, closes the file and ends the thread. */
   async close(): Promise<void> {
     if (this.#gone === undefined) void this.ask({ kind: 'close' });
     await this.#exited;
@@ -100,7 +100,7 @@ export class StoreThread {
     return new StoreUnavailable(`the event store \`${this.#file}\` is not available: ${reason}`);
   }
 
-  /** The worker is gone: nobody may wait for it any longer. */
+  /** The worker is gone: everybody who waits gets an error. */
   #lose(reason: string, lost: (error: StoreUnavailable) => void): void {
     if (this.#gone !== undefined) return;
     this.#gone = reason;
@@ -110,22 +110,12 @@ export class StoreThread {
   }
 }
 
-/** @param after the link before the first event, where each is known to follow */
+/** @param after link before the first event, if every event is known to follow */
 function eventsOf(runs: readonly Run[], after: string | undefined): RecordedEvent[] {
   const events: RecordedEvent[] = [];
   let link = after;
   for (const run of runs) {
-    const fields: Fields = typeof run === 'string' ? run.split(SEPARATOR) : run;
-    for (let at = 0; at < fields.length; at += FIELDS_PER_ROW) {
-      const stored = {
-        position: BigInt(fields[at]!),
-        stream: fields[at + 1] as string,
-        revision: Number(fields[at + 2]),
-        id: fields[at + 3] as string,
-        type: fields[at + 4] as string,
-        data: fields[at + 5] as string,
-        metadata: fields[at + 6] as string,
-      };
+    for (const stored of storedIn(run)) {
       events.push(parseEvent(stored, link));
       if (link !== undefined) link = linkIn(stored);
     }

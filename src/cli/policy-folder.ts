@@ -1,0 +1,83 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { activities } from '../activities/index.js';
+import { buildRegistry } from '../decide/registry.js';
+import { decidedActivities } from '../lab/decided-activities.js';
+import { readPolicyFile, type PolicyFile } from '../lab/policy-files.js';
+import { runPolicyTests, type PolicyTestResult } from '../lab/policy-tests.js';
+import type { Mistake } from '../lab/yaml-file.js';
+import { BadUsage } from './bad-usage.js';
+import type { Outcome } from './command.js';
+import { exitCodes } from './exit-codes.js';
+import { printable, table } from './layout.js';
+import type { Terminal } from './terminal.js';
+
+const registry = buildRegistry(activities);
+const rules = { environment: registry.policyEnvironment, activities: decidedActivities(registry) };
+
+/** Checks the policies of a folder. */
+export async function checkFolder(terminal: Terminal, folder: string): Promise<Outcome> {
+  const { policies, mistakes } = await policiesIn(terminal, folder);
+  const said = `${policies.length} ${policies.length === 1 ? 'policy' : 'policies'}: nothing wrong.\n`;
+  return {
+    text: mistakes.length > 0 ? mistakesShown(mistakes) : said,
+    json: { policies: policies.length, mistakes },
+    exitCode: mistakes.length > 0 ? exitCodes.failed : exitCodes.done,
+  };
+}
+
+/** Runs the tests of a folder. */
+export async function testFolder(terminal: Terminal, folder: string, junit: string | undefined): Promise<Outcome> {
+  const policies = await policiesIn(terminal, folder);
+  const names = (await readdir(terminal.path(folder))).filter((name) => name.endsWith('.test.yaml')).sort();
+  if (names.length === 0) throw new BadUsage(`\`${folder}\` has no file that ends in .test.yaml`);
+  const runs = await Promise.all(
+    names.map(async (name) => runPolicyTests(name, await textOf(terminal, folder, name), policies, rules)),
+  );
+  const mistakes = [...policies.mistakes, ...runs.flatMap((run) => run.mistakes)];
+  const results = runs.flatMap((run) => run.results);
+  const failed = results.filter(({ expected, got }) => expected !== got).length;
+  if (junit !== undefined) await writeFile(terminal.path(junit), junitOf(results));
+  const rows = results.map(({ name, expected, got }) =>
+    expected === got ? ['ok', name, got] : ['FAILED', name, `${got}; expected ${expected}`],
+  );
+  const isGood = failed === 0 && mistakes.length === 0;
+  const sum = `${results.length - failed} of ${results.length} tests passed.\n`;
+  return {
+    text: mistakes.length > 0 ? mistakesShown(mistakes) : `${table(terminal, ['', 'TEST', 'OUTCOME'], rows)}\n${sum}`,
+    json: { results, mistakes },
+    exitCode: isGood ? exitCodes.done : exitCodes.failed,
+  };
+}
+
+async function policiesIn(terminal: Terminal, folder: string): Promise<PolicyFile> {
+  const name = 'policies.yaml';
+  return readPolicyFile(name, await textOf(terminal, folder, name), rules.environment);
+}
+
+async function textOf(terminal: Terminal, folder: string, name: string): Promise<string> {
+  try {
+    return await readFile(terminal.path(`${folder}/${name}`), 'utf8');
+  } catch (error) {
+    throw new BadUsage(
+      `\`${folder}/${name}\` cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+function mistakesShown(mistakes: readonly Mistake[]): string {
+  return mistakes.map(({ file, line, column, text }) => `${file}:${line}:${column}: ${printable(text)}\n`).join('');
+}
+
+function junitOf(results: readonly PolicyTestResult[]): string {
+  const failed = results.filter(({ expected, got }) => expected !== got).length;
+  const cases = results.map(({ file, name, expected, got }) => {
+    const failure = expected === got ? '' : `<failure message="${escaped(`${got}; expected ${expected}`)}"/>`;
+    return `  <testcase classname="${escaped(file)}" name="${escaped(name)}">${failure}</testcase>\n`;
+  });
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="policies" tests="${results.length}" failures="${failed}">\n${cases.join('')}</testsuite>\n`;
+}
+
+function escaped(text: string): string {
+  const named: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+  return printable(text).replace(/[&<>"]/g, (letter) => named[letter]!);
+}

@@ -1,0 +1,115 @@
+import type { Caller } from '../decide/resolve-caller.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
+import type { Meter } from '../domain/steps.js';
+import { thisThread } from '../fairness/turns.js';
+import type { QueuePath } from '../fairness/fair-queue.js';
+import { type ExplanationThread } from '../lab/explanation-thread.js';
+import { type LabThread } from '../lab/lab-thread.js';
+import { lintAsked } from '../lab/lint-asked.js';
+import type { Finding } from '../lab/lint-subject.js';
+import { type WhatIfThread } from '../lab/what-if-thread.js';
+import { type OrganizationLoader } from '../ledger/load-organization.js';
+import type { QueryContext } from '../read-models/define-query.js';
+import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
+import { type TellingThread } from '../read-models/telling-thread.js';
+import { type ReasonsThread } from '../replay/reasons-thread.js';
+import { type StateThread } from '../replay/state-thread.js';
+import { smallAnswer } from './answer-room.js';
+import { askApprovers } from './ask-approvers.js';
+import { type Driver } from './drive.js';
+
+/** Who asks what organization, and what a large answer needs. */
+interface Asking {
+  readonly organization: OrganizationView;
+  readonly caller: Caller;
+  readonly turn: QueuePath;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly meter: Meter;
+  /** Waits for a slot for a large answer, unless the answer has one. */
+  readonly enter: () => Promise<void>;
+}
+
+type InThreads = Pick<QueryContext, 'told' | 'states' | 'reasons' | 'proofs' | 'approvers' | 'lint' | 'whatIf'>;
+
+/** What queries ask of other threads, each family of organizations in its turn. */
+export class QueryThreads {
+  constructor(
+    private readonly driver: Driver,
+    private readonly loader: OrganizationLoader,
+    private readonly telling: TellingThread,
+    private readonly states: StateThread,
+    private readonly reasons: ReasonsThread,
+    private readonly lab: LabThread,
+    private readonly explanations: ExplanationThread,
+    private readonly whatIfs: WhatIfThread,
+  ) {}
+
+  for({ organization, caller, turn, now, meter, enter }: Asking): InThreads {
+    const { organizationId, parentOrganizationId } = organization;
+    const family = parentOrganizationId ?? organizationId;
+    const nextTurn = () => thisThread.next(turn);
+    const makeRoom = async (texts: readonly string[] = []) => {
+      if (texts.reduce((sum, text) => sum + text.length, 0) > smallAnswer) await enter();
+    };
+    let reasons: Promise<ReasonsAnswer> | undefined;
+    return {
+      told: async (ofOrganization, from, limit) => {
+        const told = await this.telling.told(family, { organizationId: ofOrganization, from, limit, now });
+        await makeRoom(told.texts);
+        return told;
+      },
+      states: async (ofOrganization, question) => {
+        const answered = await this.states.answer(family, { organizationId: ofOrganization, question, now }, nextTurn);
+        await makeRoom(answered.elements.texts);
+        return answered;
+      },
+      proofs: async (question) => {
+        const answered = await this.explanations.answer(family, question, nextTurn);
+        await makeRoom(answered.proof?.parts.texts);
+        return answered;
+      },
+      approvers: async (activityId) => {
+        const asked = await askApprovers(this.driver.rights, organization, activityId, meter);
+        if (typeof asked === 'string') return asked;
+        const told = await this.lab.approvers({ family, organizationId }, asked);
+        await enter();
+        return told;
+      },
+      lint: async () => {
+        const subject = lintAsked({ ...this.driver.rights.basisOf(organization, meter), now });
+        const { findings, ...rest } = await this.lab.lint({ family, organizationId }, subject);
+        await enter();
+        return { ...rest, findings: findings.map(located) };
+      },
+      whatIf: async (question) => {
+        const answered = await this.whatIfs.answer(family, question, nextTurn);
+        await enter();
+        return answered;
+      },
+      reasons: (question) => (reasons ??= this.reasonsFor(question, organization, caller, nextTurn)),
+    };
+  }
+
+  private async reasonsFor(
+    question: ReasonsQuestion,
+    organization: OrganizationView,
+    { organizationId, user }: Caller,
+    nextTurn: () => Promise<void> | undefined,
+  ): Promise<ReasonsAnswer> {
+    const isOwn = organizationId === organization.organizationId;
+    const home = isOwn ? organization : (await this.loader.parentOf(organization))?.organization;
+    const isConcerned = question.isConcerned || home?.rootQuorum.userIds.includes(user.userId) === true;
+    const family = organization.parentOrganizationId ?? organization.organizationId;
+    return this.reasons.answer(family, { ...question, isConcerned }, nextTurn);
+  }
+}
+
+/** A finding as the answer has it: numbers are decimal strings. */
+function located({ line, column, ...said }: Finding) {
+  return {
+    ...said,
+    ...(line === undefined ? {} : { line: String(line) }),
+    ...(column === undefined ? {} : { column: String(column) }),
+  };
+}

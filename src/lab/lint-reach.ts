@@ -1,0 +1,138 @@
+import { evaluate } from '../domain/policy/evaluate.js';
+import { reads } from '../domain/policy/literals.js';
+import type { CheckedExpression } from '../domain/policy/syntax.js';
+import { notApplicable, unreadable } from '../domain/policy/types.js';
+import type { Steps } from '../domain/steps.js';
+import { finding, type Finding, type LintActivity, type Linting, type ReadPolicy } from './lint-subject.js';
+
+const unknown = unreadable('it depends on the request');
+
+/**
+ * The value of a condition for every request of an activity, false also if it reads what the activity never has; undefined
+ * if it depends on the request.
+ */
+export function truthForAll(
+  condition: CheckedExpression | undefined,
+  { hasResources, ...activity }: LintActivity,
+  steps: Steps,
+): boolean | undefined {
+  if (!condition) return true;
+  const value = (name: string) => {
+    if (name === 'activity') return { ...activity, params: {} };
+    return hasResources || name === 'requester' ? unknown : notApplicable;
+  };
+  const { truth } = evaluate(condition, { now: 0, value }, steps);
+  if (truth === 'true') return true;
+  return truth === 'unreadable' ? undefined : false;
+}
+
+/** Policies that have no effect, because of what they say or what others say. */
+export function lintReach(linting: Linting): readonly Finding[] {
+  return [
+    ...linting.policies.flatMap((one) => [...deadOrDenied(one, linting)]),
+    ...duplicates(linting),
+    ...tagGivers(linting),
+  ];
+}
+
+function* deadOrDenied(one: ReadPolicy, { policies, steps }: Linting): Generator<Finding> {
+  const { policy, admits, condition } = one;
+  if (policy.condition !== undefined && !condition) return;
+  if (admits.length === 0) {
+    yield finding(
+      policy,
+      { clause: 'condition' },
+      {
+        code: 'never-applies',
+        severity: 'problem',
+        text: 'no activity there is can fulfil its condition',
+        help: 'compare the parts that are joined by && : none has all of them',
+      },
+    );
+    return;
+  }
+  if (policy.effect === 'EFFECT_DENY') return;
+  const denials = policies.filter(({ policy: { effect, consensus, time } }) => {
+    return effect === 'EFFECT_DENY' && consensus === undefined && time === undefined;
+  });
+  const covering = admits.map((activity) =>
+    denials.find((denial) => isPartOf(denial, one) || truthForAll(denial.condition, activity, steps) === true),
+  );
+  const [first] = covering;
+  if (!first || covering.includes(undefined)) return;
+  yield finding(policy, policy.condition === undefined ? undefined : { clause: 'condition' }, {
+    code: 'always-denied',
+    severity: 'problem',
+    text: `whatever it allows is denied, by \`${first.policy.policyName}\``,
+    help: 'narrow the DENY, or delete this policy: only the root quorum is above a DENY',
+  });
+}
+
+/** Whether a DENY says nothing but what the other policy says too, so that it applies whenever that one does. */
+function isPartOf(denial: ReadPolicy, other: ReadPolicy): boolean {
+  const said = new Set(conjuncts(other));
+  const demanded = conjuncts(denial);
+  return demanded.length > 0 && demanded.every((text) => said.has(text));
+}
+
+function conjuncts({ policy: { condition: text }, condition }: ReadPolicy): readonly string[] {
+  if (text === undefined || !condition) return [];
+  if (condition.kind !== 'logical' || condition.operator !== '&&') return [text.trim()];
+  return condition.spans.map(({ from, to }) => text.slice(from, to).trim());
+}
+
+function* duplicates({ policies }: Linting): Generator<Finding> {
+  const known = new Map<string, string>();
+  for (const { policy } of policies) {
+    const { effect, condition, consensus, time, policyName } = policy;
+    const said = JSON.stringify([effect, condition, consensus, time]);
+    const first = known.get(said);
+    if (first === undefined) known.set(said, policyName);
+    else {
+      yield finding(policy, undefined, {
+        code: 'duplicate',
+        severity: 'warning',
+        text: `it says the same as \`${first}\``,
+        help: 'delete one of them: after a change of the other, both still hold',
+      });
+    }
+  }
+}
+
+/** Kinds of activities that give users tags, or make users. */
+const givesTags: ReadonlySet<string> = new Set([
+  'CREATE_USERS',
+  'CREATE_API_ONLY_USERS',
+  'UPDATE_USER',
+  'CREATE_USER_TAG',
+  'UPDATE_USER_TAG',
+  'DELETE_USER_TAGS',
+  'CREATE_INVITATIONS',
+]);
+const tagFields: ReadonlySet<string> = new Set(['User.tags']);
+
+/** Tags that users can be given without the root quorum are no stronger than the policy that allows it. */
+function* tagGivers({ policies, steps }: Linting): Generator<Finding> {
+  const relying = policies.find(({ condition, consensus }) =>
+    [condition, consensus].some((clause) => clause && reads(clause, tagFields)),
+  );
+  if (!relying) return;
+  const denials = policies.filter(
+    ({ policy: { effect, consensus } }) => effect === 'EFFECT_DENY' && consensus === undefined,
+  );
+  for (const { policy, admits } of policies) {
+    if (policy.effect !== 'EFFECT_ALLOW') continue;
+    const given = admits.filter(
+      (activity) =>
+        givesTags.has(activity.kind) &&
+        !denials.some(({ condition }) => truthForAll(condition, activity, steps) === true),
+    );
+    if (given.length === 0) continue;
+    yield finding(policy, policy.condition === undefined ? undefined : { clause: 'condition' }, {
+      code: 'tags-are-privileges',
+      severity: 'warning',
+      text: `it may allow ${given[0]!.kind}, so those whom it allows can give tags to anyone, and \`${relying.policy.policyName}\` relies on tags`,
+      help: `deny ${[...new Set(given.map(({ kind }) => kind))].join(', ')} to all but the root quorum (company policies, 10), or say what this policy is about`,
+    });
+  }
+}

@@ -1,0 +1,58 @@
+import { isScalar, LineCounter, parseDocument, visit } from 'yaml';
+
+/** A mistake in a file, with its place from 1. */
+export interface Mistake {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+}
+
+type Path = readonly (string | number)[];
+
+/** A YAML file, read into plain values, which knows where each of them stands. */
+export class YamlFile {
+  readonly mistakes: Mistake[] = [];
+  private readonly lines = new LineCounter();
+  private readonly document;
+
+  constructor(
+    readonly name: string,
+    private readonly text: string,
+  ) {
+    this.document = parseDocument(text, { lineCounter: this.lines, intAsBigInt: true });
+    for (const { message, pos } of this.document.errors) this.add(pos[0], message.split(' at line ')[0]!);
+    visit(this.document, {
+      Alias: (_key, { source, range }) =>
+        this.add(range?.[0] ?? 0, `\`*${source}\` is an alias: write out what it stands for`),
+    });
+  }
+
+  /** All of it; undefined if it is no YAML. */
+  get value(): unknown {
+    return this.mistakes.length > 0 ? undefined : (this.document.toJS() as unknown);
+  }
+
+  /** Reports a value; `at` is a place in its text, if that is where it is wrong. */
+  wrong(path: Path, text: string, at?: { readonly line: number; readonly column: number }): void {
+    const node: unknown = this.document.getIn(path, true);
+    const [offset] = (node as { readonly range?: readonly number[] } | null | undefined)?.range ?? [0];
+    const { line, col } = this.lines.linePos(offset ?? 0);
+    if (!at || !isScalar(node)) this.mistakes.push({ file: this.name, line, column: col, text });
+    else if (node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED') {
+      this.mistakes.push({ file: this.name, line: line + at.line, column: this.indentAfter(line) + at.column, text });
+    } else {
+      const quote = node.type === 'PLAIN' ? 0 : 1;
+      this.mistakes.push({ file: this.name, line: line + at.line - 1, column: col + quote + at.column - 1, text });
+    }
+  }
+
+  private indentAfter(line: number): number {
+    return /^ */.exec(this.text.slice(this.lines.lineStarts[line] ?? 0))![0].length;
+  }
+
+  private add(offset: number, text: string): void {
+    const { line, col } = this.lines.linePos(offset);
+    this.mistakes.push({ file: this.name, line, column: col, text });
+  }
+}

@@ -1,0 +1,141 @@
+import type { Basis, DecisionResult, Submission, Voter } from '../decide/basis.js';
+import { fingerprintOf } from '../decide/fingerprint.js';
+import { activityVersion, newestIntent } from '../decide/registry.js';
+import { decideSubmit } from '../decide/submit.js';
+import { decideVote } from '../decide/vote.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
+import type { OrganizationEvent } from '../domain/organization/organization.js';
+import { parseStrictJson } from '../wire/strict-json.js';
+import { validate } from '../wire/validate.js';
+import { plain, type Deciding } from './deciding-events.js';
+import { authorityOf, preparation, voterOf, type ParentAt } from './recorded-basis.js';
+import { inRecordedWords } from './recorded-words.js';
+
+/** What history says about one decision, and the result of deciding it again. Events as plain JSON, type and data. */
+export interface Redecided {
+  readonly revision: number;
+  readonly activityType: string;
+  readonly recorded: readonly object[];
+  readonly again: readonly object[];
+  readonly outcome: string;
+  readonly outcomeAgain: string;
+}
+
+/**
+ * Makes one decision again: from the state before it, from what the deciding event says of the request, and from the
+ * signed bytes.
+ * @throws {Error} if what is recorded cannot be a decision
+ */
+export function again(
+  basis: Basis,
+  event: Deciding,
+  effects: readonly OrganizationEvent[],
+  revision: number,
+  parentAt: ParentAt,
+  redacted = false,
+): Redecided {
+  const { vote } = event.data;
+  const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
+  const voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
+  // Parts replaced in an export match no fingerprint; `verify` accepts such events only from an import.
+  if (!redacted && fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
+    throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
+  }
+  const { activityType, outcome, result } =
+    event.type === 'ActivitySubmitted'
+      ? submitAgain(basis, event, effects, voter)
+      : voteAgain(basis, event, effects, voter);
+  if (result === 'prepare-first') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
+  return {
+    revision,
+    activityType,
+    recorded: [event, ...effects],
+    again: inRecordedWords(result.events.map(plain), [event, ...effects]),
+    outcome,
+    outcomeAgain: result.outcome,
+  };
+}
+
+function submitAgain(
+  basis: Basis,
+  { data }: Extract<Deciding, { type: 'ActivitySubmitted' }>,
+  effects: readonly OrganizationEvent[],
+  voter: Voter,
+) {
+  const { activityId, type, intent: parameters, fingerprint, timestampMs, generateAppProofs, vote, decision } = data;
+  const version = activityVersion(basis.registry, type);
+  const prepared = preparation(basis.registry, type, parameters, effects, basis.organization);
+  const { found } = decision;
+  const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs, found };
+  const decide = (submission: Submission) => decideSubmit(basis, submission, vote, voter, prepared);
+  const result = decide({ ...rest, intent: newestIntent(version, parameters) });
+
+  // Deciding from the signed bytes must give the same as from what was kept of them.
+  const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
+  const submitted = validate(version.intent, signed['parameters'] as object, 'parameters');
+  const fromBytes = decide({ ...rest, intent: newestIntent(version, submitted) });
+  sameResult(result, fromBytes);
+  const { parameters: signedParameters, type: signedType, timestampMs: signedTime } = signed;
+  const kept = JSON.stringify([signedParameters, signedType, signedTime]);
+  if (kept !== JSON.stringify([parameters, type, timestampMs])) {
+    throw new Error(`activity \`${activityId}\` does not keep what was signed: ${kept}`);
+  }
+  checkSignedFor(basis, signed['organizationId']);
+  return { activityType: type, outcome: decision.outcome, result };
+}
+
+function voteAgain(
+  basis: Basis,
+  event: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
+  effects: readonly OrganizationEvent[],
+  voter: Voter,
+) {
+  const { activityId, vote } = event.data;
+  const open = basis.organization.openActivities.get(activityId);
+  if (!open) throw new Error(`a vote on activity \`${activityId}\`, which is not waiting for votes`);
+  checkWord(basis, event, open);
+  const prepared = preparation(basis.registry, open.type, open.intent, effects, basis.organization);
+  // A vote whose approval is not enough yet is recorded with the outcome of the policies.
+  const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
+  const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
+  return { activityType: open.type, outcome, result: decideVote(basis, open, vote, voter, prepared) };
+}
+
+/** A body may name the organization that it is recorded in, or its parent (client protocol 1.4). */
+function checkSignedFor({ organization }: Basis, signedFor: unknown): void {
+  const { organizationId, parentOrganizationId } = organization;
+  const named = typeof signedFor === 'string' ? signedFor.toLowerCase() : signedFor;
+  if (named === organizationId.toLowerCase() || named === parentOrganizationId?.toLowerCase()) return;
+  throw new Error(`the signed request is for organization \`${String(signedFor)}\`, not for this one`);
+}
+
+/** A signed vote names its activity and agrees with the event; or it is the body that is voted on. */
+function checkWord(
+  basis: Basis,
+  { type, data: { vote } }: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
+  open: OpenActivity,
+): void {
+  const words = [open.fingerprint, ...open.votes.map(({ fingerprint }) => fingerprint)];
+  const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
+  checkSignedFor(basis, signed['organizationId']);
+  if (words.includes(vote.fingerprint)) {
+    const same = open.votes.find(({ fingerprint }) => fingerprint === vote.fingerprint);
+    if (same && same.selection !== vote.selection) throw new Error('the same signed vote counts for and against');
+    return;
+  }
+  const definition = basis.registry.versions.get(String(signed['type']))?.definition;
+  if (definition?.kind !== 'vote')
+    throw new Error(`the signed request is not a vote, but \`${String(signed['type'])}\``);
+  const said = definition.selection === 'VOTE_SELECTION_APPROVED' ? 'ActivityApproved' : 'ActivityRejected';
+  if (said !== type) throw new Error(`what was signed is \`${definition.selection}\``);
+  const { fingerprint } = signed['parameters'] as { readonly fingerprint?: unknown };
+  if (!words.includes(String(fingerprint))) {
+    throw new Error(`the signed vote is on \`${String(fingerprint)}\`, not on activity \`${open.activityId}\``);
+  }
+}
+
+function sameResult(one: DecisionResult, other: DecisionResult): void {
+  const text = (result: DecisionResult) => JSON.stringify(result);
+  if (text(one) !== text(other))
+    throw new Error(`the signed bytes lead to a different decision:\n${text(one)}\n${text(other)}`);
+}

@@ -1,0 +1,88 @@
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { TypingUser } from './typed.js';
+
+const examples = new URL('../../examples/policies/', import.meta.url);
+const page = new URL('../../docs/how-to/policies-as-code.md', import.meta.url);
+
+let user: TypingUser;
+
+beforeAll(async () => {
+  user = await TypingUser.sitDown();
+  await cp(fileURLToPath(examples), user.path('examples/policies'), { recursive: true });
+});
+
+afterAll(() => user.leaves());
+
+describe.each(['treasury', 'ci-signing', 'customer-wallets'])('the example %s', (name) => {
+  it('has policies without a mistake, and passes its tests', async () => {
+    expect(await user.types(['policies', 'check', `examples/policies/${name}`])).toMatchObject({ code: 0, error: '' });
+    const { code, out, error } = await user.types(['policies', 'test', `examples/policies/${name}`]);
+    expect([code, error]).toEqual([0, '']);
+    expect(out).toMatch(/\n(\d+) of \1 tests passed\.\n$/);
+  });
+});
+
+/** The treasury's policies, with one part as it should not be. */
+async function changed(from: string, to: string): Promise<void> {
+  const text = await readFile(new URL('treasury/policies.yaml', examples), 'utf8');
+  expect(text.split(from)).toHaveLength(2);
+  await writeFile(user.path('examples/policies/treasury/policies.yaml'), text.replace(from, to));
+}
+
+it('says what the guide shows', async () => {
+  const text = await readFile(page, 'utf8');
+  const { out } = await user.types(['policies', 'test', 'examples/policies/treasury']);
+  expect(text).toContain(`$ countersign policies test examples/policies/treasury\n${out}`);
+  await changed('approvers.filter(user', 'aprovers.filter(user');
+  const { code, out: mistakes } = await user.types(['policies', 'check', 'examples/policies/treasury']);
+  expect(code).toBe(1);
+  expect(text).toContain(`$ countersign policies check examples/policies/treasury\n${mistakes}`);
+  expect((await user.types(['policies', 'test', 'examples/policies/treasury'])).code).toBe(1);
+});
+
+it.each([
+  ['<wallet Treasury>', '<wallet Tresury>', 'policies.yaml:10:59: there is no wallet `Tresury` in this file\n'],
+  ['members: [Ann, Ben]', 'members: [Ann, Bob]', 'policies.yaml:4:18: there is no user `Bob` in `users`\n'],
+  [
+    'effect: deny\n    condition: eth',
+    'efect: deny\n    condition: eth',
+    /^policies\.yaml:13:12: unknown `efect`: known are /,
+  ],
+  ["'UPDATE_USER',", "'UPDATE_USERS',", /^policies\.yaml:\d+:\d+: unknown activity kind `UPDATE_USERS`/],
+  ['    condition: |\n', '    condition: |\n      wallet.id &&\n', /^policies\.yaml:18:14: /],
+  [
+    'members: [Ann, Ben]',
+    'members: *nobody',
+    'policies.yaml:4:12: `*nobody` is an alias: write out what it stands for\n',
+  ],
+  ['quorum:', 'quorum: [', /^policies\.yaml:\d+:\d+: /],
+])('reports %j as %j with its place', async (from, to, expected) => {
+  await changed(from, to);
+  const { code, out } = await user.types(['policies', 'check', 'examples/policies/treasury']);
+  expect(code).toBe(1);
+  if (typeof expected === 'string') expect(out).toBe(expected);
+  else expect(out).toMatch(expected);
+});
+
+it('fails where an outcome is another, and tells a CI server', async () => {
+  await changed('count() >= 2', 'count() >= 3');
+  const ran = await user.types(['policies', 'test', 'examples/policies/treasury', '--junit', 'results.xml']);
+  expect(ran.code).toBe(1);
+  expect(ran.out).toMatch(/^FAILED {2}two treasurers sign +needs \[Theo\]; expected allow$/m);
+  const report = await readFile(user.path('results.xml'), 'utf8');
+  expect(report).toContain('<testsuite name="policies" tests="5" failures="2">');
+  expect(report).toContain('<failure message="needs [Theo]; expected allow"/>');
+});
+
+it('says what a test lacks', async () => {
+  await changed('count() >= 2', 'count()  >= 2');
+  const tests = ['tests:', '  - by: Nobody', '    activity: SIGN_TRANSACTIONS', '    expect: maybe', ''].join('\n');
+  await writeFile(user.path('examples/policies/treasury/treasury.test.yaml'), tests);
+  const { code, out } = await user.types(['policies', 'test', 'examples/policies/treasury']);
+  expect([code, out.split('\n').map((line) => line.replace(/: .*/, ''))]).toEqual([
+    1,
+    ['treasury.test.yaml:2:9', 'treasury.test.yaml:3:15', 'treasury.test.yaml:4:13', ''],
+  ]);
+  expect((await user.types(['policies', 'test', 'nowhere'])).code).toBe(2);
+});

@@ -1,0 +1,208 @@
+import { activities } from '../../src/activities/index.js';
+import { buildRegistry } from '../../src/decide/registry.js';
+import { Steps } from '../../src/domain/steps.js';
+import type { Policy, PolicyUser } from '../../src/domain/policy/types.js';
+import { decidedActivities } from '../../src/lab/decided-activities.js';
+import { lintPolicies } from '../../src/lab/lint-policies.js';
+import type { LintSubject } from '../../src/lab/lint-subject.js';
+
+const registry = buildRegistry(activities);
+const rules = { environment: registry.policyEnvironment, activities: decidedActivities(registry) };
+
+const [ann, tom, tina] = [
+  '0a000000-0000-4000-8000-000000000001',
+  '0a000000-0000-4000-8000-000000000002',
+  '0a000000-0000-4000-8000-000000000003',
+];
+const treasurer = '0b000000-0000-4000-8000-000000000001';
+const wallet = '0c000000-0000-4000-8000-000000000001';
+const gone = '0d000000-0000-4000-8000-00000000dead';
+
+function person(userId: string, userName: string, tags: readonly string[] = []): PolicyUser {
+  const credential = { id: `key of ${userName}`, userId, type: 'CREDENTIAL_TYPE_API_KEY_P256', publicKey: '02' };
+  return { userId, userName, tags, credentials: [credential] };
+}
+
+const users = [person(ann, 'Ann'), person(tom, 'Tom', [treasurer]), person(tina, 'Tina', [treasurer])];
+
+function linted(...policies: readonly Partial<Policy>[]) {
+  const subject: LintSubject = {
+    policies: policies.map((one, index) => ({
+      policyId: `p${index}`,
+      policyName: `policy ${index}`,
+      effect: 'EFFECT_ALLOW',
+      notes: '',
+      createdAt: 0,
+      updatedAt: 0,
+      ...one,
+    })),
+    users,
+    rootQuorum: { threshold: 1, userIds: [ann] },
+    names: {
+      'User.id': { [ann]: 'Ann', [tom]: 'Tom', [tina]: 'Tina' },
+      'User.tags': { [treasurer]: 'treasurer' },
+      'Wallet.id': { [wallet]: 'Treasury' },
+      'PrivateKey.id': {},
+    },
+    now: 0,
+  };
+  return lintPolicies(subject, rules);
+}
+
+const codes = (...policies: readonly Partial<Policy>[]) =>
+  linted(...policies).findings.map(({ policyName, code }) => `${policyName.slice(-1)} ${code}`);
+
+const sign = "activity.action == 'SIGN'";
+const two = `approvers.filter(u, u.tags.contains('${treasurer}')).count() >= 2`;
+const deny = 'EFFECT_DENY' as const;
+
+describe('lint', () => {
+  it('has nothing to say of a policy that is as it should be', () => {
+    expect(linted({ condition: `${sign} && wallet.id == '${wallet}'`, consensus: two })).toEqual({ findings: [] });
+  });
+
+  it('says where an id is that nobody has, and which was meant', () => {
+    const condition = `${sign} &&\n  wallet.id in ['${wallet}', 'Treasury', '${gone}']`;
+    const found = linted({ condition, consensus: two }).findings;
+    expect(found.map(({ code, text, clause, line }) => [code, text, clause, line])).toEqual([
+      ['unknown-id', 'there is no wallet `Treasury`', 'condition', 2],
+      ['unknown-id', `there is no wallet \`${gone}\``, 'condition', 2],
+    ]);
+    expect(found[0]!.help).toContain(wallet);
+    expect(codes({ condition: sign, consensus: `approvers.any(u, u.id == '${gone}')` })).toEqual([
+      '0 unknown-id',
+      '0 out-of-reach',
+    ]);
+  });
+
+  it.each<[string, readonly Partial<Policy>[], readonly string[]]>([
+    ['a text that is not valid any more', [{ condition: 'nonsense ==', consensus: two }], ['0 not-valid']],
+    [
+      'a word that no request has',
+      [{ effect: deny, condition: "activity.resource == 'WALET'" }],
+      ['0 unknown-word', '0 never-applies'],
+    ],
+    [
+      'parts that exclude each other',
+      [{ condition: "activity.kind == 'CREATE_WALLET' && activity.resource == 'USER'", consensus: two }],
+      ['0 never-applies'],
+    ],
+    [
+      'an ALLOW in the shadow of a DENY',
+      [
+        { condition: `${sign} && wallet.id == '${wallet}'`, consensus: two },
+        { effect: deny, condition: sign },
+      ],
+      ['0 always-denied'],
+    ],
+    [
+      'an ALLOW in the shadow of a DENY that says less',
+      [
+        { condition: `wallet.id == '${wallet}' && ${sign}`, consensus: two },
+        { effect: deny, condition: `wallet.id == '${wallet}'` },
+      ],
+      ['0 always-denied'],
+    ],
+    [
+      'no shadow, as the DENY needs more',
+      [
+        { condition: `wallet.id == '${wallet}' && ${sign}`, consensus: two },
+        { effect: deny, condition: `wallet.id == '${wallet}' && wallet.exported` },
+        { effect: deny, condition: sign, consensus: two },
+      ],
+      [],
+    ],
+    [
+      'the same twice',
+      [
+        { condition: sign, consensus: two },
+        { condition: sign, consensus: two },
+      ],
+      ['1 duplicate'],
+    ],
+    ['a lone submitter: anybody', [{ condition: sign }], ['0 lone-submitter']],
+    [
+      'a lone submitter: one',
+      [{ condition: sign, consensus: `approvers.any(u, u.id == '${ann}')` }],
+      ['0 lone-submitter'],
+    ],
+    ['nobody alone: another is needed', [{ condition: sign, consensus: 'approvers.any(u, u.id != requester.id)' }], []],
+    ['a consensus of too many', [{ condition: sign, consensus: 'approvers.count() >= 4' }], ['0 out-of-reach']],
+    ['votes that undo others', [{ condition: sign, consensus: 'approvers.count() == 2' }], ['0 can-be-undone']],
+    [
+      'the order of votes',
+      [{ condition: sign, consensus: `approvers[1].tags.contains('${treasurer}')` }],
+      ['0 order-of-votes'],
+    ],
+    [
+      'an alias that anyone can choose',
+      [{ condition: sign, consensus: "approvers.filter(u, u.alias != 'Bob').count() >= 2" }],
+      ['0 names-prove-nothing'],
+    ],
+    [
+      'two things that no request has both of',
+      [{ condition: `${sign} && (wallet.id == '${wallet}' || private_key.label == 'x')`, consensus: two }],
+      ['0 reads-what-no-request-has'],
+    ],
+    [
+      'a DENY on an argument that other functions lack',
+      [{ effect: deny, condition: "eth.tx.contract_call_args['to'] == '0x00000000000000000000000000000000000000aa'" }],
+      ['0 denies-what-it-cannot-read'],
+    ],
+    [
+      'and one that says which function',
+      [
+        {
+          effect: deny,
+          condition:
+            "eth.tx.function_name == 'transfer' && eth.tx.contract_call_args['to'] == '0x00000000000000000000000000000000000000aa'",
+        },
+      ],
+      [],
+    ],
+    [
+      'a DENY on typed data',
+      [{ effect: deny, condition: "eth.eip_712.primary_type == 'Permit'" }],
+      ['0 denies-digests'],
+    ],
+    [
+      '`all` of what may be nothing',
+      [{ condition: "solana.tx.transfers.all(t, t.to == 'x')", consensus: two }],
+      ['0 true-of-nothing'],
+    ],
+    [
+      'tags that others give',
+      [
+        { condition: sign, consensus: two },
+        { condition: "activity.resource == 'USER'", consensus: 'approvers.count() >= 2' },
+      ],
+      ['1 tags-are-privileges'],
+    ],
+    [
+      'tags that only the quorum gives',
+      [
+        { condition: sign, consensus: two },
+        { condition: "activity.resource == 'USER'", consensus: 'approvers.count() >= 2' },
+        {
+          effect: deny,
+          condition:
+            "activity.kind in ['CREATE_USERS', 'CREATE_API_ONLY_USERS', 'UPDATE_USER', 'CREATE_INVITATIONS', 'CREATE_USER_TAG', 'UPDATE_USER_TAG', 'DELETE_USER_TAGS']",
+        },
+      ],
+      [],
+    ],
+  ])('finds %s', (_what, policies, expected) => {
+    expect(codes(...policies)).toEqual(expected);
+  });
+
+  it('is bounded in steps, and says so', () => {
+    const policies = Array.from({ length: 50 }, () => ({ condition: sign, consensus: two }));
+    const { findings, notComplete } = linted(...policies);
+    expect([findings.length, notComplete]).toEqual([49, undefined]);
+    const subject: LintSubject = { policies: [], users, rootQuorum: { threshold: 1, userIds: [] }, names: {}, now: 0 };
+    expect(lintPolicies(subject, rules, new Steps(0))).toEqual({
+      findings: [],
+      notComplete: 'looking at all policies would take too long',
+    });
+  });
+});

@@ -1,0 +1,293 @@
+import fc from 'fast-check';
+import { authorize, type Authorization } from '../../src/domain/policy/authorize.js';
+import { evaluate } from '../../src/domain/policy/evaluate.js';
+import { compileClause } from '../../src/domain/policy/language.js';
+import { PolicyError } from '../../src/domain/policy/syntax.js';
+import type { Approval, AuthorizationRequest, Clause, Policy, PolicyUser } from '../../src/domain/policy/types.js';
+import { Steps } from '../../src/domain/steps.js';
+import type { Change } from '../../src/lab/changes.js';
+import type { Facts } from '../../src/lab/facts.js';
+import { flipsOf } from '../../src/lab/flips.js';
+import { prove } from '../../src/lab/proof.js';
+import { Room } from '../../src/lab/room.js';
+import type { PartTold } from '../../src/lab/told-parts.js';
+import { environment } from '../domain/policy/environment.js';
+import {
+  approvalLists,
+  contextOf,
+  policies as anyPolicies,
+  policy,
+  requests,
+  users,
+} from '../domain/policy/generated.js';
+
+/*
+ * An explanation is worth something only if it is the decision: each is held against `authorize` and the evaluator, and
+ * each change that is said to flip a decision is made here, by other code, and decided on.
+ */
+
+const truths = ['true', 'false', 'unreadable', 'not-applicable'];
+
+const rank = { 'deny-explicit': 0, 'deny-implicit': 0, 'consensus-needed': 1, allow: 2 } as const;
+
+/** Some of which one change flips, beside any others. */
+const policies = fc
+  .tuple(
+    anyPolicies,
+    fc.subarray([
+      policy({ policyId: 'q0', condition: "requester.tags.contains('ops') && wallet.id == 'x'" }),
+      policy({ policyId: 'q1', effect: 'EFFECT_DENY', condition: "!requester.tags.contains('ops')" }),
+      policy({ policyId: 'q2', effect: 'EFFECT_DENY', condition: "wallets.any(w, w.id == 'x' && !w.imported)" }),
+      policy({ policyId: 'q3', consensus: "approvers.filter(u, u.tags.contains('ops')).count() >= 2" }),
+      policy({ policyId: 'q4', consensus: "approvers.all(u, u.id != 'dev') && approvers.count() >= 2" }),
+    ]),
+  )
+  .map(([some, others]) => [...some, ...others]);
+
+const factsOf =
+  (request: AuthorizationRequest, approvals: readonly Approval[], list: readonly Policy[], rules = 5) =>
+  (): Facts => ({ request, approvals, context: contextOf(list, rules) });
+
+/** The names of one payload as a clause of a policy sees them. */
+function scopeOf(request: AuthorizationRequest, about: object, approvals: readonly Approval[]) {
+  const { now } = contextOf([], 5);
+  const user = (userId: string) => users.find((one) => one.userId === userId);
+  // Of each user, the first counts.
+  const first = approvals.filter((one, index) => approvals.findIndex(({ userId }) => userId === one.userId) === index);
+  const cast = first.map(({ userId, credential }) => ({ user: user(userId)!, credential }));
+  return {
+    now,
+    value: (name: string) => environment.namespaces.get(name)?.value({ ...request, ...about }, cast, { now, user }),
+  };
+}
+
+/** The value of a text, if it is an expression by itself. */
+function truthOf(text: string, clause: Clause, scope: ReturnType<typeof scopeOf>): string | undefined {
+  try {
+    return evaluate(compileClause(text, clause, environment), scope).truth;
+  } catch (error) {
+    if (error instanceof PolicyError) return undefined;
+    throw error;
+  }
+}
+
+function* everyPart(part: PartTold): Generator<PartTold> {
+  yield part;
+  for (const inner of part.parts ?? []) yield* everyPart(inner);
+}
+
+/** What the lab says it has tried, done without it. */
+function after(change: Change, { request, approvals, list, known }: World): World {
+  const voteOf = (userId: string): Approval => {
+    const { credentials } = known.find((one) => one.userId === userId)!;
+    return { userId, credential: credentials[0]! };
+  };
+  const retagged = (tags: (user: PolicyUser) => readonly string[]) =>
+    known.map((user) => ('userId' in change && user.userId === change.userId ? { ...user, tags: tags(user) } : user));
+  switch (change.kind) {
+    case 'vote':
+      return { request, approvals: [...approvals, voteOf(change.userId)], list, known };
+    case 'asked-by':
+      return {
+        request: { ...request, submitterId: change.userId, ownCredentials: false },
+        approvals: [voteOf(change.userId)],
+        list,
+        known,
+      };
+    case 'tag-added':
+      return { request, approvals, list, known: retagged(({ tags }) => [...tags, change.tagId]) };
+    case 'tag-removed':
+      return { request, approvals, list, known: retagged(({ tags }) => tags.filter((tag) => tag !== change.tagId)) };
+    case 'policy-gone':
+      return { request, approvals, list: list.filter(({ policyId }) => policyId !== change.policyId), known };
+    case 'clause-gone': {
+      const without = list.map((one) => {
+        const { [change.clause]: _gone, ...rest } = one;
+        return one.policyId === change.policyId ? rest : one;
+      });
+      return { request, approvals, list: without, known };
+    }
+    case 'root-quorum-member':
+      return { request, approvals, list, known, more: [change.userId] };
+  }
+}
+
+interface World {
+  readonly request: AuthorizationRequest;
+  readonly approvals: readonly Approval[];
+  readonly list: readonly Policy[];
+  readonly known: readonly PolicyUser[];
+  readonly more?: readonly string[];
+}
+
+function decided({ request, approvals, list, known, more = [] }: World, rules: number): Authorization {
+  const context = contextOf(list, rules);
+  const { threshold, userIds } = context.rootQuorum;
+  return authorize(request, approvals, {
+    ...context,
+    users: known,
+    rootQuorum: { threshold, userIds: [...userIds, ...more] },
+  });
+}
+
+describe('a proof of a decision', () => {
+  it('comes to the verdict of authorize, and each clause to the value of the evaluator', () => {
+    const seen = {
+      clauses: 0,
+      parts: 0,
+      expressions: 0,
+      unasked: 0,
+      verdicts: new Set<string>(),
+      values: new Set<string>(),
+    };
+    fc.assert(
+      fc.property(requests, approvalLists, policies, fc.constantFrom(5, 4, 1), (request, approvals, list, rules) => {
+        const facts = factsOf(request, approvals, list, rules);
+        const proof = prove(facts, new Room(new Steps(Infinity)));
+        const { outcome, by } = authorize(request, approvals, contextOf(list, rules));
+        expect([proof.outcome, proof.by]).toEqual([outcome, by]);
+        seen.verdicts.add(`${outcome} ${by}`);
+        if (proof.parts.length === 0) return;
+
+        const about = request.parts?.length ? request.parts : [{ ...request, name: undefined }];
+        expect(proof.parts.map(({ of }) => of)).toEqual(about.map(({ name }) => name));
+        for (const [index, part] of proof.parts.entries()) {
+          const { parts: _parts, ...alone } = request;
+          const { resources } = about[index]!;
+          const one = { ...alone, ...(resources === undefined ? {} : { resources }) };
+          const ofPart = authorize(one, approvals, contextOf(list, rules));
+          expect([part.outcome, part.decidedBy]).toEqual([ofPart.outcome, ruleOf(ofPart)]);
+          const asked = part.policies.filter(({ isAsked }) => isAsked);
+          expect(asked.map(({ policyId, outcome: said }) => [policyId, said])).toEqual(
+            ofPart.evaluations.map((each) => [each.policyId, each.outcome]),
+          );
+          expect(part.policies.map(({ policyId }) => policyId)).toEqual(list.map(({ policyId }) => policyId));
+          seen.unasked += part.policies.length - asked.length;
+
+          for (const { policyId, clauses } of part.policies) {
+            const texts = list.find((each) => each.policyId === policyId)!;
+            for (const { clause, value, tree } of clauses) {
+              const scope = scopeOf(one, {}, approvals);
+              const truth = truthOf(texts[clause]!, clause, scope) ?? 'unreadable';
+              expect([policyId, clause, value]).toEqual([policyId, clause, truth]);
+              seen.clauses += 1;
+              seen.values.add(truth);
+              if (!tree) continue;
+              expect(tree.value).toBe(truth);
+              for (const { text, value: told, element } of everyPart(tree)) {
+                seen.parts += 1;
+                const itself = element === undefined ? truthOf(text, clause, scope) : undefined;
+                // What has another type as it is written is no clause by itself.
+                if (itself === undefined || !truths.includes(told)) continue;
+                expect([text, told]).toEqual([text, itself]);
+                seen.expressions += 1;
+              }
+            }
+          }
+        }
+      }),
+      { numRuns: 700 },
+    );
+    expect(seen.clauses).toBeGreaterThan(2_000);
+    expect(seen.parts).toBeGreaterThan(8_000);
+    expect(seen.expressions).toBeGreaterThan(3_000);
+    expect(seen.unasked).toBeGreaterThan(200);
+    expect(seen.verdicts.size).toBe(6);
+    expect([...seen.values].sort()).toEqual(truths.toSorted());
+  });
+
+  it('names changes that flip the decision, each of which is needed', () => {
+    const seen = new Map<string, number>();
+    fc.assert(
+      fc.property(requests, approvalLists, policies, fc.constantFrom(5, 4), (request, approvals, list, rules) => {
+        const facts = factsOf(request, approvals, list, rules);
+        const proof = prove(facts, new Room(new Steps(Infinity)));
+        const { flips } = flipsOf(facts, proof, new Steps(Infinity));
+        const world: World = { request, approvals, list, known: users };
+        const doing = (changes: readonly Change[]) =>
+          decided(
+            changes.reduce((now, one) => after(one, now), world),
+            rules,
+          ).outcome;
+        for (const { changes, outcome } of flips) {
+          expect([changes, doing(changes)]).toEqual([changes, outcome]);
+          expect(rank[outcome]).toBeGreaterThan(rank[proof.outcome]);
+          for (const change of changes) {
+            const others = changes.filter((one) => one !== change);
+            expect(rank[doing(others)]).toBeLessThan(rank[outcome]);
+          }
+          const kind = changes
+            .map((change) => change.kind)
+            .sort()
+            .join(' + ');
+          seen.set(kind, (seen.get(kind) ?? 0) + 1);
+        }
+        // Nobody's single vote is overlooked.
+        if (proof.outcome === 'allow' || flips.length === 30) return;
+        const voting = users.filter(
+          ({ userId, credentials }) => credentials.length > 0 && !approvals.some((one) => one.userId === userId),
+        );
+        const told = flips.flatMap(({ changes: [one, ...more] }) =>
+          one?.kind === 'vote' && more.length === 0 ? [one.userId] : [],
+        );
+        const flipping = voting.filter(({ userId }) => rank[doing([{ kind: 'vote', userId }])] > rank[proof.outcome]);
+        expect(told).toEqual(flipping.map(({ userId }) => userId));
+      }),
+      { numRuns: 150 },
+    );
+    for (const kind of ['vote', 'asked-by', 'tag-added', 'policy-gone', 'clause-gone', 'root-quorum-member']) {
+      expect([kind, seen.has(kind)]).toEqual([kind, true]);
+    }
+    expect([...seen.keys()].filter((kind) => kind.includes('+')).length).toBeGreaterThan(2);
+  });
+});
+
+describe('an explanation of much', () => {
+  const many = Array.from({ length: 2_000 }, (_, index) =>
+    policy({
+      policyId: `p${index}`,
+      policyName: '€'.repeat(300),
+      condition: `requester.id == '€${'x'.repeat(90)}${index}' || ${Array.from({ length: 50 }, () => `requester.id == '${'€'.repeat(70)}'`).join(' || ')}`,
+    }),
+  );
+  const request: AuthorizationRequest = {
+    activity: { type: 'ACTIVITY_TYPE_CREATE_WALLET', kind: 'CREATE_WALLET', params: {} },
+    submitterId: 'ops-1',
+    rootQuorumOnly: false,
+    ownCredentials: false,
+  };
+  const cast = users
+    .filter(({ userId }) => userId === 'ops-1')
+    .map(({ userId, credentials }) => ({ userId, credential: credentials[0]! }));
+
+  it('ends at 3 MiB, and says that it left something out', () => {
+    const payloads = Array.from({ length: 5 }, (_, index) => ({ name: String(index), resources: {} }));
+    const facts = factsOf({ ...request, parts: payloads }, cast, many.slice(0, 300));
+    const proof = prove(facts, new Room(new Steps(Infinity)));
+    expect(proof.isCut).toBe(true);
+    expect(proof.parts[0]!.policies.length).toBeGreaterThan(40);
+    expect(Buffer.byteLength(JSON.stringify(proof))).toBeLessThan(3 * 2 ** 20);
+  });
+
+  it('tries as many changes as its steps last, and says that there may be others', () => {
+    const facts = factsOf(request, cast, many.slice(0, 300));
+    const proof = prove(facts, new Room(new Steps(Infinity)));
+    const steps = new Steps(5_000_000);
+    expect(flipsOf(facts, proof, steps).isCut).toBe(true);
+    expect(steps.spent).toBeLessThanOrEqual(5_000_000);
+    expect(flipsOf(facts, proof, new Steps(1_000))).toEqual({ flips: [], isCut: true });
+  });
+
+  it('leaves out the trees of clauses when steps are few, and keeps their values', () => {
+    const proof = prove(factsOf(request, cast, many.slice(0, 5)), new Room(new Steps(1_000)));
+    expect(proof.isCut).toBe(true);
+    const clauses = proof.parts[0]!.policies.flatMap((one) => one.clauses);
+    expect(clauses.map(({ value, tree }) => [value, tree])).toEqual(clauses.map(() => ['false', undefined]));
+  });
+});
+
+function ruleOf({ outcome, by, evaluations }: Authorization): string {
+  if (evaluations.some((one) => one.outcome === 'OUTCOME_DENY_EXPLICIT')) return 'denials';
+  if (outcome !== 'allow') return 'implicit-denial';
+  return by === 'own-credentials' ? by : 'allows';
+}

@@ -1,0 +1,187 @@
+import { writeFile } from 'node:fs/promises';
+import { activities } from '../../src/activities/index.js';
+import { buildRegistry } from '../../src/decide/registry.js';
+import { Steps } from '../../src/domain/steps.js';
+import { answerRoom } from '../../src/lab/what-if-report.js';
+import { readDraft } from '../../src/lab/draft.js';
+import { whatIf } from '../../src/lab/what-if.js';
+import { WhatIfThread } from '../../src/lab/what-if-thread.js';
+import type { ResponseOf } from '../../src/client/activity-client.js';
+import type { StampingClient } from '../../src/client/stamping-client.js';
+import type { EventReader } from '../../src/ledger/event-store.js';
+import { startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
+import { TypingUser } from '../cli/typed.js';
+import { refusal } from '../e2e/exchange.js';
+import { storeOf } from '../replay/store-of.js';
+
+type Answer = ResponseOf<'what_if'>;
+
+const registry = buildRegistry(activities);
+const tag = 'ACTIVITY_TYPE_CREATE_USER_TAG';
+const open = {
+  policies: [{ policyName: 'tags', effect: 'EFFECT_ALLOW' as const, condition: "activity.kind == 'CREATE_USER_TAG'" }],
+};
+
+let coordinator: TestCoordinator;
+let alice: TestUser;
+
+beforeAll(async () => {
+  coordinator = await startCoordinator({ seed: 'what_if', at: new Date() });
+  alice = await coordinator.createUser('Alice');
+  for (const name of ['One', 'Two', 'Three']) {
+    await expect(alice.client.submit(tag, { userTagName: name, userIds: [] })).rejects.toThrow();
+  }
+  await coordinator.client.submit(tag, { userTagName: 'Four', userIds: [] });
+});
+afterAll(() => coordinator.close());
+
+const onStore = async (plain: object, bounds: { meter?: Steps; room?: typeof answerRoom } = {}) =>
+  whatIf(await storeOf(await coordinator.recorded()), {
+    organizationId: coordinator.organizationId,
+    registry,
+    draft: readDraft(plain, registry.policyEnvironment),
+    now: coordinator.clock.now(),
+    ...bounds,
+  });
+
+test('a coordinator says what the command says on its store', async () => {
+  const answer = await coordinator.client.query('what_if', { draft: open });
+  expect(answer.counts['newly-allowed']).toBe(3);
+  expect(answer).toEqual(JSON.parse(JSON.stringify(await onStore(open))));
+  const from = answer.last + 1;
+  expect(await coordinator.client.query('what_if', { draft: open, from })).toMatchObject({
+    from,
+    counts: { 'newly-allowed': 0 },
+  });
+});
+
+test('the command asks a coordinator, and fails where something is newly allowed', async () => {
+  const user = await TypingUser.sitDown();
+  try {
+    await writeFile(user.path('root.json'), JSON.stringify({ ...coordinator.root, apiUrl: coordinator.url }));
+    await user.json(['login', '--key-file', 'root.json']);
+    await writeFile(user.path('draft.json'), JSON.stringify(open));
+    const asks = ['policies', 'what-if', '--profile', 'default', '--file', 'draft.json'];
+    const { code, out, error } = await user.types([...asks, '--fail-on', 'new-allow']);
+    expect([code, error]).toEqual([1, '']);
+    expect(out).toMatch(/\nNewly allowed \(3\):\n/);
+    expect(await user.json(asks)).toEqual(await coordinator.client.query('what_if', { draft: open }));
+    expect((await user.types([...asks, '--data-dir', '.'])).code).toBe(2);
+  } finally {
+    await user.leaves();
+  }
+});
+
+test('only members of the root quorum may ask', async () => {
+  expect(await refusal(alice.client.query('what_if', { draft: open }))).toMatchObject({ status: 403 });
+});
+
+test('a draft that cannot hold is refused, with what is wrong', async () => {
+  const refused = async (draft: object, from?: number) =>
+    refusal(coordinator.client.query('what_if', { draft, ...(from === undefined ? {} : { from }) }));
+  expect(await refused({ policies: [{ ...open.policies[0], condition: 'activity.kin == 1' }] })).toMatchObject({
+    status: 400,
+    details: [{ fieldViolations: [{ field: 'policies[0].condition' }] }],
+  });
+  expect(await refused({})).toMatchObject({ status: 400 });
+  const many = Array.from({ length: 10_000 }, (_, at) => ({ policyName: `policy ${at}`, effect: 'EFFECT_ALLOW' }));
+  expect(await refused({ policies: many })).toMatchObject({ status: 400 });
+  expect(await refused(open, 1_000_000)).toMatchObject({ status: 404 });
+});
+
+test('it ends where its steps are used up, and says how far it came', async () => {
+  const whole = await onStore(open);
+  const meter = new Steps(Infinity);
+  await onStore(open, { meter });
+  const cut = await onStore(open, { meter: new Steps(meter.spent * 0.5) });
+  expect(cut.last).toBeGreaterThan(0);
+  expect(cut.notComplete).toMatch(`used up at revision ${cut.last}: what came later was not decided again`);
+  expect(cut.last).toBeLessThan(whole.last);
+  expect(whole).not.toHaveProperty('notComplete');
+});
+
+test('what a draft costs is counted: names are sought in all users', async () => {
+  const [one, many] = [new Steps(Infinity), new Steps(Infinity)];
+  await onStore({ withoutUsers: ['Nobody'] }, { meter: one });
+  const withoutUsers = Array.from({ length: 100 }, (_, at) => `Nobody ${at}`);
+  const userTags = Array.from({ length: 100 }, () => ({ tag: 'Four', users: withoutUsers }));
+  await onStore({ withoutUsers, userTags }, { meter: many });
+  expect(many.spent).toBeGreaterThan(2 * one.spent);
+});
+
+test('its answer has a size: newly allowed requests have most of the room', async () => {
+  const bytes = { ...answerRoom.bytes, 'newly-allowed': 1 };
+  const answer = await onStore(open, { room: { ...answerRoom, bytes, characters: 10 } });
+  expect(answer.divergences.filter(({ kind }) => kind === 'newly-allowed')).toHaveLength(1);
+  expect([answer.counts['newly-allowed'], answer.more]).toEqual([3, 2]);
+  expect(answer.divergences[0]!.was).toMatch(/^.{10}…$/);
+});
+
+test('a family has one at a time and another waiting, and a stranger is answered meanwhile', async () => {
+  const { organizationId } = coordinator;
+  const store = await storeOf(await coordinator.recorded());
+  let goOn = (): void => undefined;
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  let [reading, most] = [0, 0];
+  const slow: Pick<EventReader, 'read' | 'head'> = {
+    head: async () => {
+      most = Math.max(most, ++reading);
+      await held;
+      reading--;
+      return store.head();
+    },
+    read: (stream, from) => store.read(stream, from),
+  };
+  const thread = new WhatIfThread(slow);
+  const draft = { withoutUsers: ['Alice'] };
+  const ask = () => thread.answer(organizationId, { organizationId, draft, now: 0 }, () => undefined);
+  const both = [ask(), ask()];
+  await expect(ask()).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  goOn();
+  expect((await Promise.all(both)).map((one) => one.counts)).toEqual([expect.anything(), expect.anything()]);
+  expect(most).toBe(1);
+  await thread.close();
+});
+
+test('a thread that was lost is replaced', async () => {
+  const { organizationId } = coordinator;
+  const store = await storeOf(await coordinator.recorded());
+  const thread = new WhatIfThread(store, { longestMs: 1 });
+  const ask = () =>
+    thread.answer(organizationId, { organizationId, draft: { withoutUsers: ['Alice'] }, now: 0 }, () => undefined);
+  await expect(ask()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await expect(ask()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await thread.close();
+});
+
+test('in a sub-organization the parent’s decisions are its own; a member of the parent sees what becomes of them', async () => {
+  const key = coordinator.newKey();
+  const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+    subOrganizationName: 'Customer',
+    rootQuorumThreshold: 1,
+    rootUsers: [
+      {
+        userName: 'Customer',
+        userEmail: 'customer@example.com',
+        apiKeys: [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: key.curve }],
+        authenticators: [],
+        oauthProviders: [],
+      },
+    ],
+  });
+  const { subOrganizationId } = Object.values(result)[0] as { readonly subOrganizationId: string };
+  const asParent = coordinator.clientFor(coordinator.client.key, subOrganizationId);
+  await asParent.submit('ACTIVITY_TYPE_INIT_OTP_AUTH_V3', {
+    otpType: 'OTP_TYPE_EMAIL',
+    contact: 'customer@example.com',
+    appName: 'Countersign',
+  });
+  const draft = { withoutUsers: ['Nobody'] };
+  const ask = (client: StampingClient) => client.query<Answer>('what_if', { draft });
+  const own = coordinator.clientFor(key, subOrganizationId);
+  expect(await refusal(ask(own))).toMatchObject({ status: 403 });
+  expect((await ask(asParent)).unchanged).toMatchObject({ asRecorded: 0, decisions: 1 });
+  const feature = { name: 'FEATURE_NAME_SUB_ORGANIZATION_EVENTS', value: '' };
+  await coordinator.client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', feature);
+  expect((await ask(own)).unchanged).toMatchObject({ asRecorded: 1, decisions: 0 });
+});

@@ -1,0 +1,196 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { activities } from '../../src/activities/index.js';
+import { buildRegistry } from '../../src/decide/registry.js';
+import type { Decision } from '../../src/domain/activity/events.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import type { ReasonsAnswer, ReasonsQuestion } from '../../src/read-models/reasons.js';
+import { eventOf, isDeciding } from '../../src/replay/deciding-events.js';
+import { ReasonsThread } from '../../src/replay/reasons-thread.js';
+import { reasonsSteps, ReasonsTelling, stepsForOthers } from '../../src/replay/tell-reasons.js';
+import { longStream } from './long-stream.js';
+
+const registry = buildRegistry(activities);
+const golden = new URL('../golden/', import.meta.url);
+
+/** Recorded streams of earlier releases, by the name of their file without its version. */
+function recorded(version: string): Map<string, RecordedEvent[]> {
+  const files = readdirSync(golden).filter((name) => name.endsWith(`.${version}.jsonl`));
+  const lines = (file: string) => readFileSync(new URL(file, golden), 'utf8').trimEnd().split('\n');
+  return new Map(
+    files.map((file) => [file.split('.')[0]!, lines(file).map((line) => JSON.parse(line) as RecordedEvent)]),
+  );
+}
+
+interface Recorded {
+  readonly activityId: string;
+  readonly revision: number;
+  readonly decision: Decision;
+}
+
+/** The decisions of a stream, by activity. */
+function decisionsIn(stream: readonly RecordedEvent[]): Map<string, Recorded[]> {
+  const found = new Map<string, Recorded[]>();
+  for (const one of stream) {
+    const event = eventOf(one);
+    if (!isDeciding(event) || event.type === 'ActivityRejected') continue;
+    const { activityId, decision } = event.data;
+    found.set(activityId, [...(found.get(activityId) ?? []), { activityId, revision: one.revision, decision }]);
+  }
+  return found;
+}
+
+function told(
+  stream: readonly RecordedEvent[],
+  made: readonly Recorded[],
+  parents: readonly RecordedEvent[] = [],
+  asked: Partial<ReasonsQuestion> = {},
+): ReasonsAnswer {
+  const { authority } = made[0]!.decision;
+  const question = {
+    organizationId: 'any',
+    activityId: made[0]!.activityId,
+    decisions: made.length,
+    isConcerned: true,
+    ...(authority ? { authority } : {}),
+    ...asked,
+  };
+  const telling = new ReasonsTelling(question, registry);
+  if (question.authority) telling.takeParent(parents.slice(0, question.authority.revision + 1));
+  telling.take(stream);
+  return telling.answer();
+}
+
+const withoutReasons = ({ told: all }: ReasonsAnswer) =>
+  all.map(({ voteId, outcomes }) => ({
+    voteId,
+    outcomes: outcomes.map(({ policyName: _name, clause: _clause, ...said }) => said),
+  }));
+
+const asRecorded = (made: readonly Recorded[]) =>
+  made.map(({ decision: { voteId, policies } }) => ({ voteId, outcomes: policies }));
+
+const versions = [...new Set(readdirSync(golden).flatMap((name) => /\.(v\d+)\.jsonl$/.exec(name)?.[1] ?? []))];
+
+test.each(versions)(
+  'each outcome in the streams of %s comes out as recorded, with the name of its policy',
+  (version) => {
+    const streams = recorded(version);
+    let [clauses, ofParents] = [0, 0];
+    for (const [name, stream] of streams) {
+      for (const made of decisionsIn(stream).values()) {
+        if (made.every(({ decision }) => decision.policies.length === 0)) continue;
+        const answer = told(stream, made, streams.get(name.replace('-child', '')));
+        const said = withoutReasons(answer).map((one, index) => {
+          const { policies, policySet } = made[index]!.decision;
+          if (!policySet) return one;
+          // Those that could not apply are not recorded: they follow.
+          const recordedIds = new Set(policies.map(({ policyId }) => policyId));
+          const others = one.outcomes.filter(({ policyId }) => !recordedIds.has(policyId));
+          expect(others.map(({ outcome }) => outcome)).toEqual(
+            Array.from({ length: policySet.count - recordedIds.size }, () => 'OUTCOME_DENY_IMPLICIT'),
+          );
+          return { ...one, outcomes: one.outcomes.filter((each) => !others.includes(each)) };
+        });
+        expect(said).toEqual(asRecorded(made));
+        const all = answer.told.flatMap((one) => one.outcomes);
+        for (const { policyName } of all) expect(policyName).toMatch(/./);
+        clauses += all.filter(({ clause }) => clause).length;
+        if (made[0]!.decision.authority) ofParents += all.length;
+      }
+    }
+    // In the first, rules had no numbers, and by what rules a clause decided is not known.
+    expect(clauses > 0).toBe(version !== 'v1');
+    if (version === 'v3') expect(ofParents).toBeGreaterThan(0);
+  },
+);
+
+test('what a parent’s policies said stays as recorded where its stream is missing, or not for the reader', () => {
+  const streams = recorded('v3');
+  const [name, made] = [...streams]
+    .flatMap(([file, stream]) => [...decisionsIn(stream).values()].map((one) => [file, one] as const))
+    .find(([, [first]]) => first!.decision.authority && first!.decision.policies.length > 0)!;
+  const answer = told(streams.get(name)!, made);
+  expect(answer.told.map(({ outcomes }) => outcomes)).toEqual(made.map(({ decision }) => decision.policies));
+});
+
+const question: ReasonsQuestion = { organizationId: 'acme', activityId: 'none', decisions: 1, isConcerned: true };
+const tooMuch = /^too much has happened before: run `countersign replay`/;
+
+test('folds less for somebody whom the activity does not concern, and says that it did not explain', () => {
+  const answerTo = (isConcerned: boolean, steps: number) => {
+    const telling = new ReasonsTelling({ ...question, isConcerned }, registry);
+    // An event of some size takes about a quarter of a step for each of its bytes.
+    for (const event of longStream(10, steps / 2)) telling.take([event]);
+    return telling.answer().notExplained;
+  };
+  expect(answerTo(false, stepsForOthers / 10)).toBeUndefined();
+  expect(answerTo(false, stepsForOthers)).toMatch(tooMuch);
+  expect(answerTo(true, stepsForOthers)).toBeUndefined();
+  expect(answerTo(true, reasonsSteps)).toMatch(tooMuch);
+});
+
+describe('the thread', () => {
+  const ask = (thread: ReasonsThread, organizationId = 'acme', family = 'acme') =>
+    thread.answer(family, { ...question, organizationId }, () => undefined);
+  const founded = {
+    async *read() {
+      yield* await Promise.resolve(longStream(1, 1));
+    },
+  };
+
+  test('makes one explanation of a family at a time; of one too many it says so', async () => {
+    let goOn = (): void => undefined;
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    let [now, most] = [0, 0];
+    const thread = new ReasonsThread({
+      async *read() {
+        most = Math.max(most, ++now);
+        await held;
+        yield* longStream(1, 1);
+        now--;
+      },
+    });
+    const waiting = Array.from({ length: 4 }, () => ask(thread));
+    // Where it is not refused, it waits for the others.
+    const one = await Promise.race([ask(thread), setTimeout(1_000, { told: [], notExplained: 'it waits' })]);
+    goOn();
+    const answers = await Promise.all(waiting);
+    await thread.close();
+    expect(one.notExplained).toBe('other explanations are in progress: ask again');
+    expect(answers).toEqual(waiting.map(() => ({ told: [] })));
+    expect(most).toBe(1);
+  });
+
+  test('refuses a broken chain, and says that it explained nothing where it dies or does not respond', async () => {
+    const broken = new ReasonsThread({
+      async *read() {
+        for (const event of longStream(2, 1)) {
+          yield await Promise.resolve(event.revision === 1 ? { ...event, data: { name: 'forged' } } : event);
+        }
+      },
+    });
+    await expect(ask(broken)).rejects.toThrow('is broken at revision 1');
+    await broken.close();
+
+    const folder = await mkdtemp(join(tmpdir(), 'reasons-'));
+    try {
+      for (const act of ['process.exit(1)', 'undefined']) {
+        const file = join(folder, `${act.length}.mjs`);
+        await writeFile(
+          file,
+          `import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => ${act});`,
+        );
+        const thread = new ReasonsThread(founded, { file: pathToFileURL(file), longestMs: 500 });
+        expect((await ask(thread)).notExplained).toMatch(/has ended|was not available within 0.5 s/);
+        await thread.close();
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,52 @@
+import { Lanes } from '../../src/webhooks/lanes.js';
+
+const endpoint = (endpointId: string) => ({
+  endpointId,
+  organizationId: 'organization',
+  parentOrganizationId: undefined,
+});
+const nothingWaits = new Set<string>();
+
+/** An endpoint whose latest response was good, with nothing left to do. */
+function proven(lanes: Lanes, endpointId: string): void {
+  lanes.of(endpoint(endpointId)).isProven = true;
+  lanes.forgetAllBut(nothingWaits, 0);
+}
+
+test('of endpoints with nothing to do, 10,000 are remembered as good, and none as failing', () => {
+  const lanes = new Lanes();
+  for (const name of ['first', 'second']) proven(lanes, name);
+  lanes.of(endpoint('failing')).failuresInARow = 3;
+  for (let count = 0; count < 9_999; count++) proven(lanes, `other ${count}`);
+  expect(lanes.of(endpoint('first')).isProven).toBe(false);
+  expect(lanes.of(endpoint('second')).isProven).toBe(true);
+  expect(lanes.of(endpoint('failing')).failuresInARow).toBe(0);
+});
+
+test('an endpoint with something to do keeps its lane, however many others there are', () => {
+  const lanes = new Lanes();
+  const waiting = new Set(['waiting']);
+  const live = ['waiting', 'in flight', 'settled', 'queued', 'resting'].map((name) => lanes.of(endpoint(name)));
+  const [, inFlight, settled, queued, resting] = live;
+  inFlight!.busy.add('event');
+  settled!.settled.set('event', undefined);
+  queued!.isQueued = true;
+  resting!.restUntil = 2;
+  for (let count = 0; count < 10_001; count++) lanes.of(endpoint(`other ${count}`)).isProven = true;
+  lanes.forgetAllBut(waiting, 1);
+  for (const lane of live)
+    expect([lane.endpointId, lanes.of(endpoint(lane.endpointId)) === lane]).toEqual([lane.endpointId, true]);
+  expect(lanes.busy()).toEqual([inFlight]);
+  lanes.forgetAllBut(waiting, 2);
+  expect(lanes.of(endpoint('resting'))).not.toBe(resting);
+});
+
+test('an outcome is remembered until the rows show it, and one that is being recorded all the while', () => {
+  const lanes = new Lanes();
+  const { settled } = lanes.of(endpoint('one'));
+  settled.set('shown', 4n);
+  settled.set('being recorded', undefined);
+  settled.set('to be shown', 6n);
+  lanes.shown(5n);
+  expect([...settled.keys()]).toEqual(['being recorded', 'to be shown']);
+});
