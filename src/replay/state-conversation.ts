@@ -9,6 +9,8 @@ interface Asked {
   readonly organizationId: string;
   readonly question: StateQuestion;
   readonly now: number;
+  /** That folding may take; usual unless told. */
+  readonly steps?: number;
 }
 
 /** Where states are kept, and how many events lie between two. */
@@ -83,8 +85,8 @@ export class StateConversation {
     const probed = await this.search?.next();
     if (probed !== undefined) return { kind: 'read', from: probed, most: 1 };
     const begun = this.search?.found;
-    const { organizationId, question, now } = this.asked;
-    this.telling = new StateTelling(organizationId, question, now, begun);
+    const { organizationId, question, now, steps } = this.asked;
+    this.telling = new StateTelling(organizationId, question, now, begun, steps);
     return { kind: 'read', from: begun ? begun.loaded.revision + 1 : 0, most: Infinity };
   }
 }

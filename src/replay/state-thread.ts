@@ -23,6 +23,7 @@ export type ToStateWorker =
       readonly organizationId: string;
       readonly question: StateQuestion;
       readonly now: number;
+      readonly steps?: number;
       readonly kept?: {
         readonly folder: string;
         readonly bounds?: StateBounds;
@@ -54,6 +55,8 @@ interface StateThreadOptions {
   /** Events between two states that are kept; usual unless told. */
   readonly every?: number;
   readonly longestMs?: number;
+  /** Steps that one question may take; usual unless told. */
+  readonly steps?: number;
   /** The worker's file, by default that of this build. */
   readonly file?: URL;
 }
@@ -101,9 +104,9 @@ export class StateThread {
     turn: () => Promise<void> | undefined,
     say: (message: ToStateWorker) => Promise<FromStateWorker>,
   ): Promise<StateAnswer> {
-    const { stateFolder: folder, bounds, every = usualEvery } = this.options;
+    const { stateFolder: folder, bounds, every = usualEvery, steps } = this.options;
     const kept = folder === undefined ? {} : { kept: { folder, family, every, ...(bounds ? { bounds } : {}) } };
-    let said = await say({ kind: 'question', ...asked, ...kept });
+    let said = await say({ kind: 'question', ...asked, ...kept, ...(steps === undefined ? {} : { steps }) });
     while (said.kind === 'read') said = await this.hand(asked.organizationId, said, turn, say);
     if (said.kind !== 'answer') throw new Error(`the thread that answers about states said \`${said.kind}\``);
     return said.answer;

@@ -33,18 +33,23 @@ export class StateTelling {
   private readonly points: readonly Point[];
   private readonly reached: ReachedShape[] = [];
   private readonly loaded: LoadedOrganization;
-  private readonly steps = new Steps(stateSteps);
+  private readonly steps: Steps;
   private earlier: OrganizationView | undefined;
   private last: RecordedEvent | undefined;
   private folded = 0;
 
-  /** @param begun the state to go on from, by the first point; the first event unless told */
+  /**
+   * @param begun the state to go on from, by the first point; the first event unless told
+   * @param steps that folding may take
+   */
   constructor(
     private readonly organizationId: string,
     private readonly question: StateQuestion,
     private readonly now: number,
     begun?: Confirmed,
+    steps = stateSteps,
   ) {
+    this.steps = new Steps(steps);
     this.loaded = begun?.loaded ?? nothingLoaded();
     this.last = begun?.event;
     this.points = question.asks === 'state' ? [question.at] : [question.from, question.to];

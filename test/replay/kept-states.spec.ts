@@ -9,7 +9,6 @@ import { nothingLoaded, type LoadedOrganization } from '../../src/ledger/loaded-
 import type { Point, StateAnswer, StateQuestion } from '../../src/read-models/states.js';
 import { KeptStates, usualBounds, type StateBounds } from '../../src/replay/kept-states.js';
 import { StateThread } from '../../src/replay/state-thread.js';
-import { stateSteps } from '../../src/replay/tell-states.js';
 
 /** Events between two states that are kept. */
 const every = 10;
@@ -63,8 +62,9 @@ afterEach(async () => {
 });
 
 /** A thread of a new process, with the states of the one before. */
-function threadOn(store: ReturnType<typeof storeOf>, bounds?: Partial<StateBounds>): StateThread {
-  const thread = new StateThread(store, { stateFolder, every, bounds: { ...usualBounds, ...bounds } });
+function threadOn(store: ReturnType<typeof storeOf>, bounds?: Partial<StateBounds>, steps?: number): StateThread {
+  const given = steps === undefined ? {} : { steps };
+  const thread = new StateThread(store, { stateFolder, every, bounds: { ...usualBounds, ...bounds }, ...given });
   threads.push(thread);
   return thread;
 }
@@ -266,10 +266,11 @@ test('a question at an earlier point leaves the later states', async () => {
 });
 
 test('a history that is too long for one question is answered to who asks again', async () => {
+  const steps = 300_000;
   // A byte takes a quarter of a step.
-  const store = storeOf(historyOf(acme, length, '', 'x'.repeat(Math.ceil((4.4 * stateSteps) / length))));
+  const store = storeOf(historyOf(acme, length, '', 'x'.repeat(Math.ceil((4.4 * steps) / length))));
   const question: StateQuestion = { ...newest, lists: ['users'] };
-  const thread = threadOn(store);
+  const thread = threadOn(store, {}, steps);
   await expect(ask(thread, question)).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
   expect((await ask(thread, question)).reached[0]).toMatchObject({ revision: String(length - 1) });
 });
