@@ -609,6 +609,14 @@ export const bounds = [
     named: 'one question of a family',
   },
   {
+    repair: 'Threads that read histories are handed a mebibyte of events at a time, however many there are.',
+    file: 'src/ledger/event-runs.ts',
+    from: 'const mostCharacters = 2 ** 20;',
+    to: 'const mostCharacters = 2 ** 40;',
+    test: 'test/ledger/event-runs.spec.ts',
+    named: 'however long events are',
+  },
+  {
     repair: 'Explanations of past decisions of one family that wait are 4.',
     file: 'src/replay/reasons-thread.ts',
     from: 'const mostOfFamily = 4;',

@@ -2,7 +2,8 @@ import { CoordinatorError } from '../domain/errors.js';
 import { denialStream } from '../domain/activity/denial.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { Families } from '../fairness/families.js';
-import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
+import { eventRuns } from '../ledger/event-runs.js';
+import type { EventReader } from '../ledger/event-store.js';
 import { packEvents, type PackedEvents } from '../read-models/packed-events.js';
 import type { WhatIfQuestion, WhatIfResponse } from '../read-models/what-if.js';
 import { OwnThread } from '../threads/own-thread.js';
@@ -14,8 +15,6 @@ const mostOfFamily = 2;
 const usualLongestMs = 45_000;
 /** Memory of the thread, in MiB. */
 const heapMib = 512;
-/** Most events handed over at once. */
-const mostEvents = 500;
 
 export type ToWhatIfWorker =
   | {
@@ -101,15 +100,10 @@ export class WhatIfThread {
   }
 
   private async page({ stream, from, most }: Extract<FromWhatIfWorker, { kind: 'read' }>) {
-    const events: RecordedEvent[] = [];
-    const room = Math.min(most, mostEvents);
-    let isEnd = true;
-    for await (const event of this.store.read(stream, from)) {
-      isEnd = events.length < room;
-      if (!isEnd) break;
-      events.push(event);
+    for await (const { events, isEnd } of eventRuns(this.store, stream, { from, most })) {
+      return { events: packEvents(events), isEnd };
     }
-    return { events: packEvents(events), isEnd };
+    throw new Error(`stream \`${stream}\` was read to no end`);
   }
 
   async close(): Promise<void> {
