@@ -20,7 +20,7 @@ try {
     throw new BadSetting(
       'arguments',
       given,
-      'there are none: set environment variables instead (docs/reference/settings.md)',
+      'none are accepted: set environment variables instead (docs/reference/settings.md)',
     );
   }
   const config = readConfig(environment());

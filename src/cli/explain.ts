@@ -88,7 +88,10 @@ function isConnectionError(error: unknown): error is Error {
   return isNativeError(error) && error.name === 'TypeError' && error.message === 'fetch failed';
 }
 
+/** In the words of the system, which name the address. */
 function reasonOf({ cause }: Error): string {
   if (!isNativeError(cause)) return 'no reason given';
-  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
+  // A name with several addresses: each was tried, and the whole has no words of its own.
+  const [first] = cause instanceof AggregateError ? (cause.errors as readonly unknown[]) : [];
+  return isNativeError(first) ? first.message : cause.message;
 }

@@ -77,12 +77,13 @@ export class Profiles {
     if (!found) {
       const names = await this.names();
       const others = names.length > 0 ? `existing ones: ${names.join(', ')}` : 'there are none yet';
-      throw new BadUsage(`no profile is named \`${name}\` (${others}): create it with countersign login`);
+      const named = name === 'default' ? '' : ` --profile ${name}`;
+      throw new BadUsage(`no profile is named \`${name}\` (${others}): create it with countersign login${named}`);
     }
     if ((found.mode & 0o077) !== 0) {
       throw new BadUsage(`${file} contains a private key, and others can read it: run chmod 600 ${file}`);
     }
-    const { publicKey, privateKey, curve, ...rest } = storedProfile(file, await readFile(file, 'utf8'));
+    const { publicKey, privateKey, curve, ...rest } = storedProfile(name, file, await readFile(file, 'utf8'));
     const key = apiKeyPairFromPrivate(privateKey, curve);
     if (key.publicKey !== publicKey) throw new BadUsage(`${file}: its two keys do not match; log in again`);
     return { ...rest, key };
@@ -123,9 +124,11 @@ export class Profiles {
   }
 }
 
-function storedProfile(file: string, text: string): Stored {
-  const wrong = (cause?: unknown): BadUsage =>
-    new BadUsage(`${file} is not a profile that this version can read: log in again with countersign login`, { cause });
+function storedProfile(name: string, file: string, text: string): Stored {
+  const wrong = (): BadUsage =>
+    new BadUsage(
+      `${file} is not a profile that this version can read: log in again with countersign login --profile ${name}`,
+    );
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -135,8 +138,8 @@ function storedProfile(file: string, text: string): Stored {
   }
   if (typeof value !== 'object' || value === null) throw wrong();
   const stored = value as Partial<Record<keyof Stored, unknown>>;
-  for (const name of ['address', 'organizationId', 'publicKey', 'privateKey', 'curve'] as const) {
-    if (typeof stored[name] !== 'string') throw wrong();
+  for (const member of ['address', 'organizationId', 'publicKey', 'privateKey', 'curve'] as const) {
+    if (typeof stored[member] !== 'string') throw wrong();
   }
   return value as Stored;
 }

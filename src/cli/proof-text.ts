@@ -31,13 +31,9 @@ export function proofText(terminal: Terminal, proof: Proof): string {
 
 function quorumWords({ rootQuorum, isRootQuorumOnly }: Proof): string {
   const { threshold, members, approvedBy, isMet, mayBeAsked, setBy } = rootQuorum;
-  const asked = isMet
-    ? 'has approved'
-    : mayBeAsked
-      ? 'may still approve'
-      : 'cannot be asked: the submitter is no member';
+  const asked = isMet ? 'has approved' : mayBeAsked ? 'may still approve' : 'has no say: the submitter is not a member';
   const only = isRootQuorumOnly ? '; only it may do this' : '';
-  return `${approvedBy.length} of ${threshold} approvals, of ${members} members; ${asked}${only}${setByWords(setBy)}`;
+  return `${approvedBy.length} of ${threshold} approvals, ${members} ${members === 1 ? 'member' : 'members'}; ${asked}${only}${setByWords(setBy)}`;
 }
 
 function partText(terminal: Terminal, part: PartProof): string {

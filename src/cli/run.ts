@@ -1,7 +1,7 @@
 import { CommanderError, type Command } from 'commander';
 import { slipsBetween } from '../config/environment.js';
 import { asJson, type CliCommand } from './command.js';
-import { exitCodes } from './exit-codes.js';
+import { exitCodes, type ExitCode } from './exit-codes.js';
 import { explained } from './explain.js';
 import { printable } from './layout.js';
 import type { Terminal } from './terminal.js';
@@ -9,20 +9,26 @@ import { commandTree } from './tree.js';
 
 /** Runs one command line; returns the exit code. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
+  const isForProgram = args.includes('--json');
+  const tell = (message: string, exitCode: ExitCode, rest: object = {}): number => {
+    terminal.error(isForProgram ? `${asJson({ error: { message, exitCode, ...rest } })}\n` : `error: ${message}\n`);
+    return exitCode;
+  };
   try {
-    const tree = commandTree(terminal);
+    const tree = commandTree(terminal, { isForProgram });
     refuseUnknownVerb(tree, args);
     await tree.parseAsync(args, { from: 'user' });
     return terminal.exitCode;
   } catch (error) {
-    // The reason was already printed; asking for help is not an error.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badUsage;
-    const { message: said, exitCode, answer } = explained(error);
-    const message = said.split('\n').map(printable).join('\n');
-    terminal.error(
-      args.includes('--json') ? `${asJson({ error: { message, exitCode, ...answer } })}\n` : `error: ${message}\n`,
-    );
-    return exitCode;
+    if (error instanceof CommanderError) {
+      // Asking for help is not an error, and people have read the reason already.
+      if (error.exitCode === 0) return exitCodes.done;
+      const isHelp = error.code.startsWith('commander.help');
+      if (isHelp || !isForProgram) return exitCodes.badUsage;
+      return tell(error.message.replace(/^error: /, ''), exitCodes.badUsage);
+    }
+    const { message, exitCode, answer } = explained(error);
+    return tell(message.split('\n').map(printable).join('\n'), exitCode, answer);
   }
 }
 

@@ -101,6 +101,8 @@ export class Terminal {
     } finally {
       lines.close();
     }
+    // Nobody has ended the line of the question.
+    this.error('\n');
     return undefined;
   }
 }

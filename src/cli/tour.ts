@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { StampingClient } from '../client/stamping-client.js';
 import { environment } from '../config/environment.js';
 import { apiKeyPairFromPrivate } from '../stamps/sign.js';
+import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import type { Terminal } from './terminal.js';
 import { again } from './tour/again.js';
@@ -24,10 +25,10 @@ async function readRoot(folder: string): Promise<RootFile & { readonly apiPrivat
   const file = join(folder, 'root.json');
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined)
-    throw new Error(`${file} does not exist: start a coordinator first (countersign start), in another terminal`);
+    throw new BadUsage(`${file} does not exist: start a coordinator first (countersign start), in another terminal`);
   const root = JSON.parse(text) as RootFile;
   if (!root.apiPrivateKey)
-    throw new Error(`${file} has no private key (ROOT_API_PUBLIC_KEY was set): the tour needs one`);
+    throw new BadUsage(`${file} has no private key (ROOT_API_PUBLIC_KEY was set): the tour needs one`);
   return { ...root, apiPrivateKey: root.apiPrivateKey };
 }
 

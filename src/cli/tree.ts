@@ -33,18 +33,19 @@ import type { Terminal } from './terminal.js';
 
 /**
  * Every command, with its arguments and options. Commands load their dependencies only when they run, so that help and
- * completion are fast.
+ * completion are fast. For a program, whoever runs the tree says what is wrong with the arguments.
  */
-export function commandTree(terminal: Terminal): CliCommand {
+export function commandTree(terminal: Terminal, { isForProgram = false } = {}): CliCommand {
   const { hasColours, columns } = terminal.surroundings;
   const tree = new CliCommand(terminal, 'countersign')
     .description('Open, self-hostable, event-sourced coordinator for signed activities.')
     .version(version())
     .exitOverride()
-    .showHelpAfterError('(add --help for usage)')
+    .showHelpAfterError(isForProgram ? false : '(add --help for usage)')
     .configureOutput({
       writeOut: (text) => terminal.out(text),
       writeErr: (text) => terminal.error(text),
+      ...(isForProgram ? { outputError: () => undefined } : {}),
       getOutHasColors: () => hasColours.out,
       getErrHasColors: () => hasColours.error,
       getOutHelpWidth: () => columns ?? 100,
@@ -77,14 +78,14 @@ export function commandTree(terminal: Terminal): CliCommand {
   mountSubmit(tree);
   mountApprove(tree);
   mountReject(tree);
-  const activities = tree.command('activities').summary('list activities, and show one');
+  const activities = tree.command('activities').summary('list, show and explain activities');
   mountActivitiesList(activities);
   mountActivitiesShow(activities);
   mountActivitiesExplain(activities);
   mountActivitiesApprovers(activities);
   mountQuery(tree);
   mountUsers(tree.command('users').summary('list, create and delete users'));
-  const policies = tree.command('policies').summary('list, show, create, delete and try policies');
+  const policies = tree.command('policies').summary('list, show, create, delete, test and try policies');
   mountPolicies(policies);
   mountWhatIf(policies);
   mountWallets(tree.command('wallets').summary('list, create and delete wallets; sign'));

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { Transaction } from 'ethers';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { copyToFolder } from './copied-store.js';
 import { TypingUser } from './typed.js';
 
 let coordinator: TestCoordinator;
@@ -102,7 +103,7 @@ interface Said {
   readonly clause?: { readonly name: string; readonly outcome: string };
 }
 
-test('the four outcomes of a clause read alike in a denial, of what waits, in the query and on the terminal', async () => {
+test('the four outcomes of a clause read alike in a denial, in what waits, in the query, on the terminal and in a replay', async () => {
   const { addresses, walletId } = await coordinator.createWallet('Four outcomes', [
     {
       curve: 'CURVE_SECP256K1',
@@ -179,6 +180,16 @@ test('the four outcomes of a clause read alike in a denial, of what waits, in th
   expect([told(policyEvaluations[0]!.policyEvaluations), told(now)]).toEqual([isWaiting, isWaiting]);
   const shown = await user.types(['activities', 'show', activity.id, '--profile', 'alice']);
   for (const line of lines(false)) expect(shown.out).toMatch(new RegExp(line));
+  await copyToFolder(user.path('four outcomes'), coordinator);
+  const replayed = await user.types(['replay', '--data-dir', 'four outcomes', '--activity', activity.id]);
+  for (const line of [
+    "'two sign' OUTCOME_REQUIRES_CONSENSUS, as its consensus `approvers.count\\(\\) >= 2` is false",
+    "'denies' OUTCOME_DENY_IMPLICIT, as its condition `eth.tx.value >= 5` is false",
+    "'lacks' OUTCOME_ERROR, as its condition `eth.tx.chain_id == 1` is unreadable",
+    "'elsewhere' OUTCOME_ERROR, as its condition `private_key.label == 'any'` is not-applicable",
+  ]) {
+    expect(replayed.out).toMatch(new RegExp(line));
+  }
 
   await user.json(['reject', activity.id, '--profile', 'bob']);
   await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
@@ -246,10 +257,16 @@ test('a denial names the policies, and has another exit code than an invalid req
     ],
     [['wallets', 'sign', '0x0'], 2, /say what to sign/],
     [['activities', '--limit', '0'], 2, /whole number from 1/],
-    [['users', 'delete', 'alice'], 2, /not confirmed: add --yes/],
+    [['users', 'delete', 'alice'], 2, /\? \[y\/N\] \nerror: not confirmed: add --yes/],
   ] as const) {
     const { code: ended, out, error } = await user.types(words);
     expect({ words, code: ended, out, error }).toEqual({ words, code, out: '', error: like(line) });
+    // Programs get the same as JSON, in the last line.
+    const told = await user.types([...words, '--json']);
+    expect({ words, ...told }).toMatchObject({ words, code, out: '' });
+    const answer = JSON.parse(told.error.trimEnd().split('\n').at(-1)!) as { error: Record<string, unknown> };
+    const [, ...said] = /error: ([^]*?)(?:\n\(add --help for usage\))?\n$/.exec(error)!;
+    expect({ words, ...answer.error }).toMatchObject({ words, message: said[0], exitCode: code });
   }
 });
 

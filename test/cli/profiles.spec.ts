@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { TypingUser } from './typed.js';
 
@@ -95,6 +95,17 @@ test('only its user may read a profile, and one that others can read is not used
     expect({ code, error }).toEqual({ code: 2, error: expect.stringMatching(words) as string });
     expect(error).not.toContain(before['privateKey']);
   }
+  await user.json(['login', '--profile', 'good', '--data-dir', 'data']);
+  const { out } = await user.types(['profiles']);
+  expect(out).toMatch(/\n\* good +http:[^\n]+\n/);
+  expect(out).toMatch(/\n {2}default +cannot be used\n/);
+  expect(out).toMatch(/\n\S+default\.json: its two keys do not match; log in again\n$/);
+  const { profiles } = await user.json<{ profiles: object[] }>(['profiles']);
+  expect(profiles).toMatchObject([
+    { name: 'default', problem: expect.stringMatching(/do not match/) as string },
+    { name: 'good', isCurrent: true },
+  ]);
+  await rm(fileOf('good'));
 });
 
 test('a key is read from a file or standard input, and no error shows any of it', async () => {
@@ -187,7 +198,7 @@ test('invalid input is refused with what to type instead, and nothing is replace
   for (const [words, line] of [
     [
       ['login', '--data-dir', 'data'],
-      /^Replace the profile `default`, and the key in it\? \[y\/N\] error: not confirmed: add --yes/,
+      /^Replace the profile `default`, and the key in it\? \[y\/N\] \nerror: not confirmed: add --yes/,
     ],
     [['login', '--data-dir', 'data', '--new-key'], /^error: --new-key and --data-dir: choose one way/],
     [['login', '--profile', '../x', '--new-key'], /^error: `\.\.\/x` cannot be the name of a profile/],
@@ -201,7 +212,7 @@ test('invalid input is refused with what to type instead, and nothing is replace
       /^error: add --auth-proxy-config/,
     ],
     [['profiles', 'use', 'nobody'], /^error: no profile is named `nobody` \(existing ones: default\)/],
-    [['logout'], /^Remove the profile `default` .*not confirmed/],
+    [['logout'], /^Remove the profile `default` .*\nerror: not confirmed/],
     [['login', '--kep-key'], /^error: unknown option '--kep-key'\n\(Did you mean --keep-key\?\)/],
   ] as const) {
     const { code, out, error } = await user.types(words);

@@ -9,6 +9,7 @@ import { OrganizationReplay } from '../../src/replay/organization-replay.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { countersign } from '../e2e/installation.js';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
+import { copyTo, copyToFolder } from './copied-store.js';
 import { TypingUser } from './typed.js';
 
 const page = new URL('../../docs/how-to/debug-by-the-events.md', import.meta.url);
@@ -17,16 +18,6 @@ let coordinator: TestCoordinator;
 let user: TypingUser;
 /** What the page names by words of its own, as the shell would fill it in. */
 let variables: Readonly<Record<string, string>>;
-
-/** What was recorded, in another store. */
-async function copyTo(store: EventStore): Promise<void> {
-  const heads = new Map<string, number>();
-  for (const { stream, id, type, data, metadata } of await coordinator.recorded()) {
-    if (stream.startsWith('vault-')) continue;
-    const { revision } = await store.append(stream, [{ id, type, data, metadata }], heads.get(stream) ?? 'no-stream');
-    heads.set(stream, revision);
-  }
-}
 
 beforeAll(async () => {
   coordinator = await startCoordinator({ seed: 'debug by the events' });
@@ -47,11 +38,7 @@ beforeAll(async () => {
   // A name that writes from right to left, and would be read otherwise than it is.
   await coordinator.createUser('Mallory\u202ecilA');
   variables = { ACTIVITY: asked.id, ORGANIZATION: coordinator.organizationId };
-  const folder = user.path('data');
-  await mkdir(folder);
-  const store = await SqliteEventStore.open(eventsFile(folder));
-  await copyTo(store);
-  await store.close();
+  await copyToFolder(user.path('data'), coordinator);
 });
 
 afterAll(async () => {
@@ -203,7 +190,7 @@ test('the same is read off an EventStoreDB', async () => {
   const double = await EventStoreDouble.start();
   try {
     const store = await EventStoreDbEventStore.open(double.connectionString);
-    await copyTo(store);
+    await copyTo(store, coordinator);
     await store.close();
     const around = { env: { EVENT_STORE: double.connectionString } };
     const words = ['replay', '--data-dir', 'data', '--activity', variables['ACTIVITY']!];

@@ -100,7 +100,7 @@ async function list(terminal: Terminal, options: ListOptions): Promise<Outcome> 
     });
     found.push(...activities.filter((one) => !options.waitingForMe || one.canApprove || one.canReject));
     after = activities.at(-1)?.id;
-    if (after === undefined || found.length >= options.limit) break;
+    if (after === undefined || found.length > options.limit) break;
   }
   const shown = found.slice(0, options.limit);
   const rows = shown.map(({ id, type, status: state, createdAt, votes }) => [
@@ -111,8 +111,9 @@ async function list(terminal: Terminal, options: ListOptions): Promise<Outcome> 
     createdAt,
   ]);
   const none = options.waitingForMe ? 'Nothing is waiting for you.\n' : 'There are none.\n';
+  const more = found.length > shown.length ? 'There are more: see them with --limit.\n' : '';
   return {
-    text: rows.length > 0 ? table(terminal, ['ACTIVITY', 'TYPE', 'STATUS', 'BY', 'SUBMITTED'], rows) : none,
+    text: rows.length > 0 ? table(terminal, ['ACTIVITY', 'TYPE', 'STATUS', 'BY', 'SUBMITTED'], rows) + more : none,
     json: { activities: shown },
   };
 }

@@ -5,29 +5,29 @@ import { withStore } from '../stores.js';
 /** `countersign history fork`. */
 export function mountHistoryFork(parent: CliCommand): void {
   withStore(parent.command('fork'))
-    .summary('what would have happened, had one event been otherwise')
+    .summary('ask what would have happened, had one event been different')
     .description(
-      'Folds the history of an organization up to an event, leaves it out, edits it or puts something before it, and decides ' +
-        'every signed request that follows again, and every one that was denied: what comes out otherwise first, then all ' +
-        'that follows from it, and what stays as it was. What a verb took from outside, such as a new key, is taken from the ' +
-        'record; where there is none, it says so. Changes nothing, and may run beside the coordinator.',
+      'Leaves out one event of an organization, edits it, or inserts something before it; then decides every later signed ' +
+        'request again, denied ones included. Shows the first decision that comes out differently, everything that follows ' +
+        'from it, and how much stays the same. Keys and other values that came from outside are taken from the record; if ' +
+        'there are none, it says so. Changes nothing, and can run while the coordinator is running.',
     )
-    .requiredOption('--organization <id>', 'organization to export')
-    .option('--skip <revision>', 'leave that event out; a request with all that followed from it')
-    .option('--edit <revision>', 'have what --file says there instead')
-    .option('--insert <revision>', 'have what --file says before that event')
+    .requiredOption('--organization <id>', 'the organization')
+    .option('--skip <revision>', 'leave out this event; for a request, also everything that followed from it')
+    .option('--edit <revision>', 'replace this event with what is in --file')
+    .option('--insert <revision>', 'insert what is in --file before this event')
     .option(
       '--file <file>',
-      'JSON: an event, {"type","data"}, or a request that is decided, {"userId","type","parameters"}; an edit leaves out ' +
-        'what stays',
+      'JSON: an event, {"type","data"}, or a request to decide, {"userId","type","parameters"}; for --edit, only the ' +
+        'members that change',
     )
     .example(
       'countersign history fork --organization $ORGANIZATION --skip 6',
-      'What if the seventh event had not been?',
+      'What if the seventh event had never happened?',
     )
     .example(
       'countersign history fork --organization $ORGANIZATION --insert 8 --file request.json',
-      'What if somebody had asked for something more?',
+      'What if somebody had requested something else as well?',
     )
     .answers(async (options: HistoryForkOptions) => {
       const { fork } = await import('../history-fork.js');

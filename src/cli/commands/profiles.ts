@@ -1,5 +1,6 @@
+import { BadUsage } from '../bad-usage.js';
 import type { CliCommand, Outcome } from '../command.js';
-import { table } from '../layout.js';
+import { printable, table } from '../layout.js';
 import { Profiles } from '../profiles.js';
 import type { Terminal } from '../terminal.js';
 
@@ -49,20 +50,26 @@ async function list(terminal: Terminal): Promise<Outcome> {
   const current = await profiles.current();
   const all = await Promise.all(
     (await profiles.names()).map(async (name) => {
-      const { address, organizationId, key } = await profiles.read(name);
-      return { name, isCurrent: name === current, address, organizationId, publicKey: key.publicKey };
+      const about = { name, isCurrent: name === current };
+      try {
+        const { address, organizationId, key } = await profiles.read(name);
+        return { ...about, address, organizationId, publicKey: key.publicKey };
+      } catch (error) {
+        // One that cannot be used hides none of the others.
+        if (error instanceof BadUsage) return { ...about, problem: error.message };
+        throw error;
+      }
     }),
   );
-  const rows = all.map(({ name, isCurrent, address, organizationId, publicKey }) => [
-    `${isCurrent ? '*' : ' '} ${name}`,
-    address,
-    organizationId,
-    publicKey,
+  const rows = all.map((profile) => [
+    `${profile.isCurrent ? '*' : ' '} ${profile.name}`,
+    ...('problem' in profile ? ['cannot be used'] : [profile.address, profile.organizationId, profile.publicKey]),
   ]);
+  const problems = all.flatMap((profile) => ('problem' in profile ? [`${printable(profile.problem)}\n`] : []));
   return {
     text:
       rows.length > 0
-        ? table(terminal, ['  PROFILE', 'ADDRESS', 'ORGANIZATION', 'KEY'], rows)
+        ? table(terminal, ['  PROFILE', 'ADDRESS', 'ORGANIZATION', 'KEY'], rows) + problems.join('')
         : 'No profiles yet: create one with countersign login.\n',
     json: { profiles: all },
   };

@@ -35,7 +35,7 @@ export async function login(
   note(`POST ${proxy.authProxyUrl}/v1/otp_init, with X-Auth-Proxy-Config-Id and no stamp`);
   const { otpId } = await ask<{ otpId: string }>('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact: email });
   const code = await codeFor(otpId, dataDir);
-  say(`   the mail to ${green(email)} lies in the outbox: its code is ${green(code)}`);
+  say(`   the mail to ${green(email)} is in the outbox; its code is ${green(code)}`);
   const session = generateApiKeyPair((count) => randomBytes(count));
   const { verificationToken } = await ask<{ verificationToken: string }>('otp_verify', {
     otpId,

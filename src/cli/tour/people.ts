@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ApiError, StampingClient } from '../../client/stamping-client.js';
 import { generateApiKeyPair } from '../../stamps/sign.js';
+import { explained } from '../explain.js';
 import type { Stage } from './stage.js';
 
 /** The people in the rest of the story. */
@@ -72,8 +73,9 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
     throw new Error('the attempt was not denied');
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 403) throw error;
-    say(`   ${red(`HTTP ${error.status}`)}  ${error.body.message}`);
-    for (const detail of error.body.details) note(JSON.stringify(detail));
+    const [why, ...policies] = explained(error).message.split('\n');
+    say(`   ${red(`HTTP ${error.status}`)}  ${why}`);
+    for (const line of policies) note(line.trim());
   }
 
   title('The activity, with its votes');
