@@ -69,7 +69,7 @@ export function commandTree(terminal: Terminal, { isForProgram = false } = {}): 
   mountLogin(tree);
   mountLogout(tree);
   mountWhoami(tree);
-  const profiles = tree.command('profiles').summary('list and choose profiles');
+  const profiles = listing(tree, 'profiles').summary('list and choose profiles');
   mountProfilesList(profiles);
   mountProfilesUse(profiles);
   mountProfilesKey(profiles);
@@ -78,17 +78,17 @@ export function commandTree(terminal: Terminal, { isForProgram = false } = {}): 
   mountSubmit(tree);
   mountApprove(tree);
   mountReject(tree);
-  const activities = tree.command('activities').summary('list, show and explain activities');
+  const activities = listing(tree, 'activities').summary('list, show and explain activities');
   mountActivitiesList(activities);
   mountActivitiesShow(activities);
   mountActivitiesExplain(activities);
   mountActivitiesApprovers(activities);
   mountQuery(tree);
-  mountUsers(tree.command('users').summary('list, create and delete users'));
-  const policies = tree.command('policies').summary('list, show, create, delete, test and try policies');
+  mountUsers(listing(tree, 'users').summary('list, create and delete users'));
+  const policies = listing(tree, 'policies').summary('list, show, create, delete, test and try policies');
   mountPolicies(policies);
   mountWhatIf(policies);
-  mountWallets(tree.command('wallets').summary('list, create and delete wallets; sign'));
+  mountWallets(listing(tree, 'wallets').summary('list, create and delete wallets; sign'));
 
   tree.commandsGroup('Store:');
   mountReplay(tree);
@@ -103,6 +103,13 @@ export function commandTree(terminal: Terminal, { isForProgram = false } = {}): 
   tree.commandsGroup('Shell:');
   mountCompletion(tree);
   return tree;
+}
+
+/** A group whose name alone lists what there is. */
+function listing(tree: CliCommand, name: string): CliCommand {
+  return tree
+    .command(name)
+    .description(`\`countersign ${name}\` alone is \`countersign ${name} list\`, with its options.`);
 }
 
 function version(): string {

@@ -176,11 +176,29 @@ export interface TestCoordinator extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const optionNames: Readonly<Record<keyof StartOptions, true>> = {
+  seed: true,
+  at: true,
+  store: true,
+  settings: true,
+  history: true,
+  logLevel: true,
+  log: true,
+};
+
+/** A misspelled option would go unnoticed in JavaScript, and the test would be about something else. */
+function refuseUnknownOptions(options: StartOptions): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name));
+  if (unknown === undefined) return;
+  throw new TypeError(`startCoordinator has no option \`${unknown}\`: use ${Object.keys(optionNames).join(', ')}`);
+}
+
 /**
  * Starts a coordinator. Many can run side by side. Close each with `close()` or `await using`; one that is left open,
  * for example by a failing test, does not keep the process alive.
  */
 export async function startCoordinator(options: StartOptions = {}): Promise<TestCoordinator> {
+  refuseUnknownOptions(options);
   const { seed = 'countersign', store: kind = 'memory' } = options;
   refuseMisspelled(options.settings ?? {}, { only: true });
   const config = readConfig({ PORT: '0', ...options.settings });

@@ -64,7 +64,7 @@ test('a later start changes nothing, whatever key it is given', async () => {
   expect(await recorded(store)).toEqual(founded);
 });
 
-test('of two that install at once on one store, both end with the same root organization', async () => {
+test('two that install on one store at the same time end with the same root organization', async () => {
   const store = new InMemoryEventStore();
   const files: Record<string, { readonly organizationId: string } | undefined> = {};
   const both = await Promise.all(

@@ -11,7 +11,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const modeOf = async (name: string) => ((await stat(join(folder, name))).mode & 0o777).toString(8);
 
-test('whatever a coordinator keeps is its owner’s alone, however it was left; what is not ours stays as it is', async () => {
+test('only the owner may read what a coordinator keeps, however it was left; what is not ours stays as it is', async () => {
   await mkdir(join(folder, 'snapshots'));
   const ours = [
     ...['events.db', 'events.db-wal', 'events.db-shm', 'read-models.db', 'in-use.lock', 'outbox.jsonl', 'root.json'],

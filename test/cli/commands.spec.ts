@@ -301,6 +301,17 @@ test('parameters come from a file, from standard input and from --set, each valu
   expect(answer.activities).toHaveLength(1);
 });
 
+test('the help of a group says what its name alone does', async () => {
+  for (const name of ['activities', 'policies', 'profiles', 'users', 'wallets']) {
+    const { code, out } = await user.types([name, '--help']);
+    expect({ name, code, out }).toEqual({
+      name,
+      code: 0,
+      out: like(new RegExp(`\n\`countersign ${name}\` alone is \`countersign ${name} list\`, with its options\\.\n`)),
+    });
+  }
+});
+
 test('wallets are created, used and deleted by name', async () => {
   const made = await user.types(['wallets', 'create', 'Treasury', '--account', 'ethereum', 'solana']);
   expect(made).toEqual({

@@ -37,7 +37,7 @@ afterAll(async () => {
   await coordinator.close();
 });
 
-test('lint, as the guide shows it: what is wrong, and where', async () => {
+test('lint says what is wrong and where, as the guide shows', async () => {
   const { code, out, error } = await user.types(['policies', 'lint']);
   expect([code, out, error]).toEqual([0, 'Nothing found.\n', '']);
   const old = await coordinator.createTag('auditor');
@@ -69,14 +69,14 @@ test('lint, as the guide shows it: what is wrong, and where', async () => {
   expect(await refusal(tina!.client.query('lint_policies'))).toMatchObject({ status: 403 });
 });
 
-test('who could make it pass, and who could stop it, as the guide shows it', async () => {
+test('approvers says who could make it pass and who could stop it, as the guide shows', async () => {
   const { code, out, error } = await user.types(['activities', 'approvers', asked.id]);
   expect([code, error]).toEqual([0, '']);
   const text = await readFile(page, 'utf8');
   expect(text).toContain(`$ countersign activities approvers "$ACTIVITY"\n${out}`);
 });
 
-test('programs get the classes; what the sets say is what votes do', async () => {
+test('programs get the classes, and votes have the effect that the sets say', async () => {
   const answer = await coordinator.client.query('list_minimal_approvers', { activityId: asked.id });
   expect(await user.json(['activities', 'approvers', asked.id])).toEqual(answer);
   const { classes, minimalSets, setCount } = answer as unknown as {

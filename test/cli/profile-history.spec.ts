@@ -57,7 +57,7 @@ test('states, changes and events are those that the coordinator tells', async ()
   expect(shown.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
 });
 
-test('the events of one activity, and of one that is not there, none', async () => {
+test('the events of one activity are listed, and none for one that is not there', async () => {
   const { id } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'x', userIds: [] });
   const asked = ['replay', ...ofProfile, '--activity'];
   const { code, out } = await user.types([...asked, id.toUpperCase()]);
@@ -77,7 +77,7 @@ test('the events of one activity, and of one that is not there, none', async () 
   expect(nobody.error).toContain(`has no events of activity \`${coordinator.organizationId}\``);
 });
 
-test('what takes the store is refused, and so is a point that is none', async () => {
+test('what requires the store is refused, and so is an invalid point', async () => {
   expect(await user.types(['replay', ...ofProfile, '--decisions'])).toMatchObject({
     code: 2,
     error: 'error: --decisions makes decisions again, which takes the store: leave out --profile\n',

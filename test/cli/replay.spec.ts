@@ -68,7 +68,7 @@ test('the page on debugging shows what the commands write', async () => {
   expect(text.replace(drawn, '…')).toBe(written.replace(drawn, '…'));
 });
 
-test('each event stands beside the request that caused it, its stamps verified and its decision made again', async () => {
+test('each event is shown with the request that caused it, its stamps verified and its decision made again', async () => {
   const { events } = await json<{ events: Record<string, unknown>[] }>('--step', '--from', '1');
   const recorded = await coordinator.events();
   expect(events.map(({ eventId }) => eventId)).toEqual(recorded.slice(1).map(({ id }) => id));
@@ -91,7 +91,7 @@ test('each event stands beside the request that caused it, its stamps verified a
   expect(tagged['changes']).toMatchObject([{ text: "user tag 'Treasury' was created" }]);
 });
 
-test('a point is a revision, a position, a time, an event or the end, and the state is that behind it', async () => {
+test('a point is a revision, a position, a time, an event or the end, and the state is the one after it', async () => {
   const recorded = await coordinator.events();
   const { id, metadata } = recorded[9]!;
   const { events } = await json<{ events: { position: string }[] }>('--step', '--from', '9', '--at', '9');
@@ -118,7 +118,7 @@ test('a point is a revision, a position, a time, an event or the end, and the st
   }
 });
 
-test('a fork takes one change, at a revision, with a file that says what should be there', async () => {
+test('a fork takes one change, at a revision, and a file with what should be there', async () => {
   const fork = (...words: readonly string[]) =>
     user.types(['history', 'fork', '--data-dir', 'data', '--organization', coordinator.organizationId, ...words]);
   await writeFile(user.path('wrong.json'), '{"data":{},"parameters":{}}');

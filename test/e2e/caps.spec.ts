@@ -23,7 +23,7 @@ afterAll(() => coordinator.close());
 const usersNamed = (...names: readonly string[]) =>
   names.map((userName) => ({ userName, apiKeys: [], authenticators: [], oauthProviders: [], userTags: [] }));
 
-test('of one submitter so many activities wait for votes, and so many characters; whoever decides makes room', async () => {
+test('one submitter may have so many activities waiting for votes, and so many characters; whoever decides makes room', async () => {
   const { client } = coordinator;
   const mallory = await coordinator.createUser('Mallory');
   await coordinator.createPolicy({

@@ -191,7 +191,7 @@ describe('an API key of somebody else in a public sign-up', () => {
   });
 });
 
-test('of several that the parent’s members made only a name reaches one, and the first proof holds', async () => {
+test('one of several that the parent’s members made is only reached by its name, and the first proof holds', async () => {
   const [key, other] = [coordinator.newKey(), coordinator.newKey()];
   const first = await madeByMembers({ apiKeys: [apiKey(key), apiKey(other)] });
   const second = await madeByMembers({ apiKeys: [apiKey(key)] });

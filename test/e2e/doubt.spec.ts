@@ -224,7 +224,7 @@ describe('what a DENY cannot read, it denies', () => {
   });
 });
 
-test('of several payloads each needs an ALLOW, and any may give it', async () => {
+test('each of several payloads needs an ALLOW, and any policy may give it', async () => {
   const [one, other] = [typed({ chainId: 1 }), typed({ chainId: 5 })];
   const first = await policy('ALLOW', { condition: `${signing} && eth.eip_712.domain.chain_id == 1` });
   expect(await saidBy(first, signTyped(alice.client, one, other))).toEqual([

@@ -300,6 +300,13 @@ test('an invalid setting fails the start and leaves nothing running', async () =
   expect(openWorkers()).toBe(before);
 });
 
+test('a misspelled option is refused, with those that there are', async () => {
+  const options: object = { sed: 'approvals' };
+  await expect(startCoordinator(options)).rejects.toThrow(
+    'startCoordinator has no option `sed`: use seed, at, store, settings, history, logLevel, log',
+  );
+});
+
 test('log lines go where they are told to', async () => {
   const lines: string[] = [];
   const log = new Writable({

@@ -157,7 +157,7 @@ describe('by another user', () => {
     return { body, asked: await sendBody(alice.client, renameType, body) };
   };
 
-  test('of a user who may approve, it is an approval', async () => {
+  test('from a user who may approve, it is an approval', async () => {
     const { body, asked } = await ask('Alicia');
     const approved = await sendBody(bob.client, renameType, body);
     expect(approved).toMatchObject({ id: asked.id, status: 'ACTIVITY_STATUS_COMPLETED' });
@@ -169,14 +169,14 @@ describe('by another user', () => {
     expect(await sendBody(bob.client, renameType, body)).toEqual(approved);
   });
 
-  test('of a user who may not, it shows the activity and changes nothing', async () => {
+  test('from a user who may not, it shows the activity and changes nothing', async () => {
     const { body, asked } = await ask('Alicia');
     const shown = await sendBody(carol.client, renameType, body);
     expect(shown).toEqual({ ...asked, canApprove: false, canReject: false });
     expect(shown.votes).toHaveLength(1);
   });
 
-  test('of somebody unknown it is refused, and shows nothing', async () => {
+  test('from somebody unknown it is refused, and shows nothing', async () => {
     const { body } = await ask('Alicia');
     const stranger = coordinator.clientFor(coordinator.newKey());
     expect(await refusal(sendBody(stranger, renameType, body))).toMatchObject({

@@ -49,7 +49,7 @@ const statusOf = async (invitationId: string) => {
   return invitations.find((one) => one.invitationId === invitationId)?.status;
 };
 
-test('from the published client over the mail to a user with tags, who works over a restart', async () => {
+test('an invitation of the published client arrives by mail and makes a user with tags, also across a restart', async () => {
   const sdk = sdkClient(coordinator, coordinator.client.key);
   const { userTagId } = await sdk.createUserTag({ userTagName: 'staff', userIds: [] });
   const address = `person-${++people}@example.com`;
@@ -145,7 +145,7 @@ test('the page makes a passkey with it, which then stamps; the link goes nowhere
   expect(answer.body).toMatchObject({ userId });
 });
 
-test('of many who accept at once one does; the same request again is the same activity', async () => {
+test('one of many who accept at once succeeds; the same request again is the same activity', async () => {
   const { client, invitationId } = await invite();
   const bodies = Array.from({ length: 8 }, () =>
     client.submitBody(accept, { invitationId, apiKeys: [newKey().params] }),

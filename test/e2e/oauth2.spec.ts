@@ -247,7 +247,7 @@ describe('a provider in trouble', () => {
   });
 });
 
-test('on a private network only where that is allowed', async () => {
+test('a provider on a private network is used only where that is allowed', async () => {
   const profile = { tokenUrl: 'https://127.0.0.1:1/token', userUrl: 'https://127.0.0.1:1/me' };
   const careful = await startCoordinator({
     settings: { OAUTH2_PROVIDERS: JSON.stringify({ OAUTH2_PROVIDER_INSIDE: profile }) },

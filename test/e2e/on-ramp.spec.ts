@@ -15,7 +15,7 @@ afterAll(() => coordinator.close());
 
 const type = (verb: string) => `ACTIVITY_TYPE_${verb}_FIAT_ON_RAMP_CREDENTIAL`;
 
-test('with the published client: kept, changed and forgotten, and no answer has a secret', async () => {
+test('the published client stores, changes and deletes them, and no answer has a secret', async () => {
   const sdk = sdkClient(coordinator, coordinator.client.key);
   const { fiatOnRampCredentialId } = await sdk.createFiatOnRampCredential({
     onrampProvider: 'FIAT_ON_RAMP_PROVIDER_COINBASE',

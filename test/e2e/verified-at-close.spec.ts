@@ -82,7 +82,7 @@ test('one with a changed event does not, the event is named, and the file is let
   await (await SqliteEventStore.open(file)).close();
 });
 
-test('nor does one whose chain is whole, with a request that nobody has signed', async () => {
+test('a history whose chain is whole, with a request that nobody has signed, does not pass either', async () => {
   const events = await recorded();
   const at = events.findIndex(({ type }) => type === 'ActivityApproved');
   const { stream, revision, data } = events[at]!;
@@ -94,7 +94,7 @@ test('nor does one whose chain is whole, with a request that nobody has signed',
   await expect(store.close()).rejects.toThrow(`${stream} @ ${revision}: `);
 });
 
-test('nor one with a decision that should have been another', async () => {
+test('a history with a decision that should have been another does not pass', async () => {
   const events = await recorded();
   const at = events.findIndex(
     ({ type, data }) =>

@@ -10,7 +10,7 @@ import { BareCoordinator, organizationId, startedAt } from './bare-coordinator.j
 
 const createTag = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 
-test('of organizations that nobody has, nothing is remembered', async () => {
+test('nothing is remembered of organizations that nobody has', async () => {
   const coordinator = await BareCoordinator.start();
   try {
     for (let count = 0; count < 50; count++) {

@@ -103,7 +103,7 @@ test('the same coordinator finishes a founding that its store has failed, before
   await coordinator.close();
 });
 
-test('of what the parent refuses after all, nothing has ever been', async () => {
+test('what the parent refuses after all leaves nothing behind', async () => {
   const store = new SteeredStore();
   const coordinator = await BareCoordinator.start({ store, prepare: await preparePorts(store) });
   const { root } = coordinator;

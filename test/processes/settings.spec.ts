@@ -199,7 +199,7 @@ test(
       'countersign cannot start: RATE_LIMIT_PER_ADRESS=…: is not a setting; did you mean RATE_LIMIT_PER_ADDRESS? ' +
         'See docs/reference/settings.md\n',
     );
-    expect(argument.stderr()).toContain('--port=80: there are none');
+    expect(argument.stderr()).toContain('arguments=--port=80: none are accepted');
     expect(await readdir(installation.dataDir)).toEqual([]);
   },
   patience,

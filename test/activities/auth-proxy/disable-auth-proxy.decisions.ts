@@ -7,7 +7,7 @@ import { enabledProxy } from './facts.js';
 const disabled = { type: 'AuthProxyDisabled', data: { configId: id(304), vaultId: id(305) } } as const;
 
 describe('disable auth proxy', () => {
-  it('takes configuration, policy and user with the key away, and ends the vault', () => {
+  it('removes the configuration, the policy and the user with the key, and ends the vault', () => {
     given(anOrganization(), ...enabledProxy)
       .when(disableAuthProxy, {})
       .then(
@@ -21,7 +21,7 @@ describe('disable auth proxy', () => {
     expect(vaultsEndedBy(disabled)).toEqual([id(305)]);
   });
 
-  it('takes what is left when user and policy were deleted before', () =>
+  it('removes what is left when the user and the policy were deleted before', () =>
     given(
       anOrganization(),
       ...enabledProxy,

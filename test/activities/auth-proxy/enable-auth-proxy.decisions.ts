@@ -63,7 +63,7 @@ describe('enable_auth_proxy', () => {
           { userId: id(1), configId: id(4) },
         ));
 
-    it('leaves one that is enabled as it is, and answers its configuration', () =>
+    it('leaves one that is already enabled as it is, and returns its configuration', () =>
       given(anOrganization(), ...enabledProxy)
         .when(enableAuthProxy, {})
         .then([], { userId: id(301), configId: id(304) }));
@@ -92,7 +92,7 @@ describe('enable_auth_proxy', () => {
         .when(enableAuthProxy, {})
         .thenRefused('ABORTED', /disabled in the meantime/));
 
-    it('seals the key and gives out its public half only', async () => {
+    it('seals the key, and only returns its public half', async () => {
       const ports = await preparePorts();
       const key = await ports.proxyKeys.create(id(700));
       expect(Object.keys(key).toSorted()).toEqual(['publicKey', 'vaultId']);

@@ -40,7 +40,7 @@ describe('create_read_write_session', () => {
       .then([madeKey], result),
   );
 
-  it('takes away the keys of its class, when asked to, and no others', () =>
+  it('removes the keys of its class if asked to, and no others', () =>
     given(
       ...history,
       anApiKey(ann, 1, { expirationSeconds: 900, credentialType }),

@@ -29,7 +29,7 @@ describe('email auth', () => {
       .when(emailAuth, intent, { prepared })
       .then([madeKey], { userId: id(101), apiKeyId: id(1) }));
 
-  it('takes the name and the life that it is told, and takes keys of its class away', () =>
+  it('uses the given name and lifetime, and removes keys of its class', () =>
     given(
       ...history,
       anApiKey(id(101), 1, { expirationSeconds: 900, credentialType: 'CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256' }),

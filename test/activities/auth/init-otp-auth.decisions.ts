@@ -18,12 +18,12 @@ describe('init otp auth', () => {
       .when(initOtpAuth, intent, { prepared })
       .then([sent], { otpId: id(500) }));
 
-  it('takes the life and the identifier that it is told', () =>
+  it('uses the given lifetime and identifier', () =>
     given(...history)
       .when(initOtpAuth, { ...intent, expirationSeconds: '600', userIdentifier: 'an address' }, { prepared })
       .then([anOtp(500, { expiresAt: decidedAt + 600_000, userIdentifier: 'an address' })], { otpId: id(500) }));
 
-  it('does the same for a contact that nobody has', () =>
+  it('behaves the same for a contact that nobody has', () =>
     given(...history)
       .when(initOtpAuth, { ...intent, contact: 'Nobody@example.com' }, { prepared })
       .then([anOtp(500, { contact: 'Nobody@example.com', userIdentifier: 'nobody@example.com' })], { otpId: id(500) }));

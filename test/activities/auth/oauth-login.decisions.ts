@@ -20,7 +20,7 @@ describe('oauth_login', () => {
       .when(oauthLogin, intent, { prepared })
       .then([madeKey], { session: 'a session' }));
 
-  it('takes the life that it is told, and takes away the keys of its class only', () =>
+  it('uses the given lifetime, and removes only keys of its class', () =>
     given(
       ...history,
       anApiKey(ann, 1, { expirationSeconds: 900, credentialType: 'CREDENTIAL_TYPE_LOGIN' }),

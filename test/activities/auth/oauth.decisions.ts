@@ -22,12 +22,12 @@ describe('oauth', () => {
       .when(oauth, intent, { prepared })
       .then([madeKey], result));
 
-  it('takes the name and the life that it is told', () =>
+  it('uses the given name and lifetime', () =>
     given(...history)
       .when(oauth, { ...intent, apiKeyName: 'phone', expirationSeconds: '60' }, { prepared })
       .then([{ ...madeKey, data: { ...madeKey.data, apiKeyName: 'phone', expirationSeconds: 60 } }], result));
 
-  it('takes away the keys of its class, when asked to, and no others', () =>
+  it('removes the keys of its class if asked to, and no others', () =>
     given(
       ...history,
       anApiKey(ann, 1, { expirationSeconds: 900, credentialType: 'CREDENTIAL_TYPE_OAUTH_KEY_P256' }),

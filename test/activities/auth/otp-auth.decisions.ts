@@ -26,7 +26,7 @@ describe('otp auth', () => {
       .when(otpAuth, intent, { prepared: right })
       .then([ended(500, 'used'), madeKey], result));
 
-  it('takes the name and the life that it is told, and takes keys of its class away', () =>
+  it('uses the given name and lifetime, and removes keys of its class', () =>
     given(
       ...history,
       anApiKey(id(101), 1, { expirationSeconds: 900, credentialType: 'CREDENTIAL_TYPE_OTP_AUTH_KEY_P256' }),

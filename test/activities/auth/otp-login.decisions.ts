@@ -36,7 +36,7 @@ describe('otp login', () => {
       .when(otpLogin, intent, { prepared })
       .then([used, madeKey], { session: 'a session' }));
 
-  it('takes the life that it is told, and takes keys of its class away', () =>
+  it('uses the given lifetime, and removes keys of its class', () =>
     given(
       ...history,
       anApiKey(id(101), 1, { expirationSeconds: 900, credentialType: 'CREDENTIAL_TYPE_LOGIN' }),

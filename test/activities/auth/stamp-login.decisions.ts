@@ -38,7 +38,7 @@ describe('stamp_login', () => {
       .when(stampLogin, intent, { submitterId: ann, prepared })
       .then([madeKey], result));
 
-  it('takes away the login keys, when asked to, and no others', () =>
+  it('removes the login keys if asked to, and no others', () =>
     given(
       ...history,
       anApiKey(ann, 1, { expirationSeconds: 900, credentialType: 'CREDENTIAL_TYPE_LOGIN' }),

@@ -129,7 +129,7 @@ describe('create smart contract interface', () => {
       .when(createSmartContractInterface, ethereum)
       .thenRefused('RESOURCE_EXHAUSTED', /have 4000000 characters including their notes/));
 
-  it('refuses a hundred and first', () => {
+  it('refuses the hundred and first', () => {
     given(anOrganization(), ...many(99))
       .when(createSmartContractInterface, ethereum)
       .then([expect.objectContaining({ type: 'SmartContractInterfaceCreated' })], { smartContractInterfaceId: id(1) });

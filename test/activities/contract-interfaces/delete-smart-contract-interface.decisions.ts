@@ -15,7 +15,7 @@ const created = {
 } as const;
 
 describe('delete smart contract interface', () => {
-  it('deletes it', () =>
+  it('deletes the interface', () =>
     given(anOrganization(), created)
       .when(deleteSmartContractInterface, { smartContractInterfaceId: id(101) })
       .then([{ type: 'SmartContractInterfaceDeleted', data: { smartContractInterfaceId: id(101) } }], {

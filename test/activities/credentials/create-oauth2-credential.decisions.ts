@@ -6,7 +6,7 @@ const intent = { provider: 'OAUTH2_PROVIDER_X', clientId: 'app', encryptedClient
 const known = { oauth2CredentialId: id(401), provider: 'OAUTH2_PROVIDER_X', clientId: 'app', vaultId: 'v1' };
 
 describe('create_oauth2_credential', () => {
-  it('records where the secret lies', () =>
+  it('records where the secret is stored', () =>
     given(anOrganization())
       .when(createOauth2Credential, intent, { prepared: 'v2' })
       .then(

@@ -6,7 +6,7 @@ const ann = id(101);
 const history = [anOrganization(), aUser(ann), anIdentity(ann, 301), anIdentity(ann, 302)] as const;
 
 describe('delete_oauth_providers', () => {
-  it('takes the identities away', () =>
+  it('removes the identities', () =>
     given(...history)
       .when(deleteOauthProviders, { userId: ann, providerIds: [id(302), id(301)] })
       .then(

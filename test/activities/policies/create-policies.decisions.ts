@@ -21,7 +21,7 @@ describe('create policies', () => {
         { policyIds: [id(1), id(2)] },
       ));
 
-  it('creates none when one cannot be evaluated, and says which', () =>
+  it('creates none if one cannot be evaluated, and says which', () =>
     given(anOrganization())
       .when(createPolicies, { policies: [allow('a'), { ...allow('b'), consensus: '' }] })
       .thenRefused(

@@ -13,7 +13,7 @@ describe('delete policy', () => {
       .when(deletePolicy, { policyId: id(301) })
       .thenRefused('NOT_FOUND', new RegExp(`no policy \`${id(301)}\` in organization \`${id(700)}\``)));
 
-  it('refuses what is no id', () =>
+  it('refuses an invalid id', () =>
     given(anOrganization())
       .when(deletePolicy, { policyId: 'a' })
       .thenRefused('INVALID_ARGUMENT', /parameters\.policyId: must be a UUID, got `a`/));

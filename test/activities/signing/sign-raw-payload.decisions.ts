@@ -177,7 +177,7 @@ describe('sign_raw_payload', () => {
     });
   });
 
-  describe('the key by its address', () => {
+  describe('signs with the key of an address', () => {
     it('a wallet account, in any letter case', async () => {
       const results = [];
       for (const signWith of [ethereum, ethereum.toLowerCase(), ethereum.toUpperCase().replace('0X', '0x')]) {
@@ -231,7 +231,7 @@ describe('sign_raw_payload', () => {
     });
   });
 
-  describe('refusals', () => {
+  describe('refuses', () => {
     const keccak = 'HASH_FUNCTION_KECCAK256';
     it.each<[string, () => object, RegExp]>([
       [
@@ -339,7 +339,7 @@ describe('sign_raw_payload', () => {
         .thenRefused('NOT_FOUND', /^Could not find any resource to sign with/);
     });
 
-    it('a key that another has taken the name of while it signed', async () => {
+    it('a key whose name another one has taken while it signed', async () => {
       const intent = hexadecimal(ethereum, digest);
       const prepared = await signers.prepare(signRawPayload, intent);
       const { walletId, vaultId, accounts: facts } = wallet;
@@ -379,7 +379,7 @@ describe('sign_raw_payload', () => {
       ).toThrow(/parameters\.privateKeyId: must be a UUID/));
   });
 
-  describe('what policies read', () => {
+  describe('lets policies read', () => {
     it('the wallet and the account', () => {
       const resources = signers.resources(signRawPayload, hexadecimal(ethereum.toLowerCase(), digest));
       expect(resources).toEqual({

@@ -56,7 +56,7 @@ describe('sign_raw_payloads', () => {
       expect(signatures[0]).toEqual(signatures[1]);
     });
 
-    it('messages of Ed25519', async () => {
+    it('signs messages with Ed25519', async () => {
       const payloads = ['one', 'two', 'grüß dich'];
       const { signatures } = await signers.sign(
         signRawPayloads,
@@ -111,7 +111,7 @@ describe('sign_raw_payloads', () => {
         })
         .thenRefused('NOT_FOUND', /^Could not find any resource to sign with/));
 
-    it('refuses a key that another has taken the name of while it signed', async () => {
+    it('refuses a key whose name another one has taken while it signed', async () => {
       const intent = request(digests(2));
       const prepared = await signers.prepare(signRawPayloads, intent);
       const { walletId, vaultId, accounts } = wallet;
@@ -142,7 +142,7 @@ describe('sign_raw_payloads', () => {
     return { ...example, message: { ...example.message, ...message }, domain: { ...example.domain, ...domain } };
   }
 
-  describe('what policies read of several payloads', () => {
+  describe('lets policies read, of several payloads,', () => {
     const typed = (...values: readonly object[]) =>
       request(
         values.map((value) => JSON.stringify(value)),

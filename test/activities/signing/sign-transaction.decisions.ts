@@ -395,7 +395,7 @@ describe('sign_transaction', () => {
     }
   });
 
-  describe('refusals', () => {
+  describe('refuses', () => {
     const unsigned = serializeTransaction(call).slice(2);
     it.each<[string, () => object, RegExp]>([
       [
@@ -484,7 +484,7 @@ describe('sign_transaction', () => {
     });
   });
 
-  it('a key that another has taken the name of while it signed', async () => {
+  it('a key whose name another one has taken while it signed', async () => {
     const secret = new Uint8Array(32).fill(6);
     const { privateKeyId, publicKey } = await signers.addPrivateKey(18, 'CURVE_SECP256K1', secret);
     const intent = request('ETHEREUM', privateKeyId, serializeTransaction(call));

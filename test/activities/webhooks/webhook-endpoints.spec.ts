@@ -87,7 +87,7 @@ describe('create webhook endpoint', () => {
       .thenRefused('INVALID_ARGUMENT', message),
   );
 
-  it('of a sub-organization is told of its activities', () =>
+  it('notifies an endpoint of a sub-organization of its activities', () =>
     given(aSubOrganization)
       .when(createWebhookEndpoint, { url, name: 'Main', subscriptions: [toActivities] })
       .then([created()], {

@@ -52,7 +52,7 @@ test.each(changes(member).map((event) => [event.type, event] as const))(
   },
 );
 
-test('for other users they are recorded as policies allow', () => {
+test('what is added to other users is recorded as policies allow', () => {
   const word = { isRootQuorums: false, userIds: [member] };
   expect(() => checkQuorumMembers(organization, changes(other), word)).not.toThrow();
 });
