@@ -59,10 +59,29 @@ interface Shared {
   refusedAt: number;
 }
 
-interface Activity {
-  readonly status: string;
-  readonly result?: Readonly<Record<string, unknown>>;
-  readonly appProofs?: readonly object[];
+interface Submitted {
+  readonly activity: {
+    readonly status: string;
+    readonly result?: Readonly<Record<string, unknown>>;
+    readonly appProofs?: readonly object[];
+  };
+}
+
+interface Outcome<Result> {
+  readonly result: Result;
+  readonly appProofs: readonly object[] | undefined;
+}
+
+/** What leads to an account, such as a verified contact. */
+export interface Identifier {
+  readonly filterType: string;
+  readonly filterValue: string;
+}
+
+interface StampedBody {
+  readonly organizationId: string;
+  readonly body: string;
+  readonly stamp: string;
 }
 
 const secretRefused = 'the Activity API rejects this auth proxy: its operator must set the same PROXY_SECRET for both';
@@ -103,17 +122,26 @@ export class Api {
     type: string,
     parameters: object,
     organizationId = own,
-  ): Promise<{ result: Result; appProofs: readonly object[] | undefined }> {
+  ): Promise<Outcome<Result>> {
     const body = JSON.stringify({ type, timestampMs: this.nextTimestamp(), organizationId, parameters });
-    const { activity } = await this.stamped<{ activity: Activity }>(configId, organizationId, submitPath(type), body);
-    const result = Object.values(activity.result ?? {})[0];
-    if (activity.status !== 'ACTIVITY_STATUS_COMPLETED' || result === undefined) {
-      throw new CoordinatorError(
-        'PERMISSION_DENIED',
-        'the auth proxy may not do this alone: the policies of the organization require more approvals',
-      );
-    }
-    return { result: result as Result, appProofs: activity.appProofs };
+    return outcomeOf(await this.stamped(configId, organizationId, submitPath(type), body));
+  }
+
+  /**
+   * Submits an activity in the organization that `account` finds; undefined if there is none.
+   * @throws {CoordinatorError} as `submit` does
+   */
+  async submitForAccount<Result>(
+    { configId }: Configuration,
+    identifier: Identifier,
+    type: string,
+    parameters: object,
+  ): Promise<Outcome<Result> | undefined> {
+    const request = JSON.stringify({ type, timestampMs: this.nextTimestamp(), parameters });
+    const asked = { configId, ...identifier, request };
+    const found = await this.internal<Partial<StampedBody>>('account-stamp', asked);
+    if (found.organizationId === undefined) return undefined;
+    return outcomeOf(await this.send(submitPath(type), found as StampedBody));
   }
 
   /** Queries the configuration's organization. @throws {CoordinatorError} the API's refusal */
@@ -162,6 +190,10 @@ export class Api {
 
   private async stamped<Answer>(configId: string, organizationId: string, path: string, body: string): Promise<Answer> {
     const { stamp } = await this.internal<{ stamp: string }>('stamp', { configId, body });
+    return this.send(path, { organizationId, body, stamp });
+  }
+
+  private send<Answer>(path: string, { organizationId, body, stamp }: StampedBody): Promise<Answer> {
     return this.fetch(path, body, { 'x-stamp': stamp, ...routingHeader(organizationId) });
   }
 
@@ -231,6 +263,18 @@ export class Api {
     this.shared.lastTimestamp = Math.max(this.ports.clock.now(), this.shared.lastTimestamp + 1);
     return String(this.shared.lastTimestamp);
   }
+}
+
+/** @throws {CoordinatorError} PERMISSION_DENIED if the activity waits for votes */
+function outcomeOf<Result>({ activity }: Submitted): Outcome<Result> {
+  const result = Object.values(activity.result ?? {})[0];
+  if (activity.status !== 'ACTIVITY_STATUS_COMPLETED' || result === undefined) {
+    throw new CoordinatorError(
+      'PERMISSION_DENIED',
+      'the auth proxy may not do this alone: the policies of the organization require more approvals',
+    );
+  }
+  return { result: result as Result, appProofs: activity.appProofs };
 }
 
 function jsonOf(text: string): object | undefined {

@@ -1,5 +1,5 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import type { Api, Configuration } from './api.js';
+import type { Api, Configuration, Identifier } from './api.js';
 import type { Limits } from './limits.js';
 import {
   ProxyAccountRequest,
@@ -281,41 +281,49 @@ async function verifyOtp(
 
 async function otpLogin(
   call: Call,
-  { organizationId: named, ...login }: ProxyOtpLoginRequest | ProxyOtpLoginV2Request,
+  { organizationId: named, ...asked }: ProxyOtpLoginRequest | ProxyOtpLoginV2Request,
   type: string,
 ): Promise<ProxySessionResponse> {
   const { api, configuration, now } = call;
-  checkMethodOfToken(configuration, login.verificationToken);
-  const organizationId = await subOrganization(call, named, async () => {
-    const { contact, kind } = await provenContact(
-      login.verificationToken,
-      await api.verificationKey(),
-      configuration.organizationId,
-      now,
-    );
-    return api.account(configuration, kind, contact);
+  const { verificationToken } = asked;
+  checkMethodOfToken(configuration, verificationToken);
+  return login(call, type, asked, named, async () => {
+    const key = await api.verificationKey();
+    const { contact, kind } = await provenContact(verificationToken, key, configuration.organizationId, now);
+    return { filterType: kind, filterValue: contact };
   });
-  const parameters = { ...login, ...sessionLife(configuration) };
-  const { result } = await api.submit<ProxySessionResponse>(configuration, type, parameters, organizationId);
-  return { session: result.session };
 }
 
-async function oauthLogin(
+function oauthLogin(
   call: Call,
-  { organizationId: named, ...login }: ProxyOauthLoginRequest,
+  { organizationId: named, ...asked }: ProxyOauthLoginRequest,
 ): Promise<ProxySessionResponse> {
-  const { api, configuration } = call;
-  checkMethod(configuration, 'oauth');
-  const organizationId = await subOrganization(call, named, () =>
-    api.account(configuration, 'OIDC_TOKEN', login.oidcToken),
-  );
-  const { result } = await api.submit<ProxySessionResponse>(
-    configuration,
-    'ACTIVITY_TYPE_OAUTH_LOGIN',
-    { ...login, ...sessionLife(configuration) },
-    organizationId,
-  );
-  return { session: result.session };
+  checkMethod(call.configuration, 'oauth');
+  const identifier = () => ({ filterType: 'OIDC_TOKEN', filterValue: asked.oidcToken });
+  return login(call, 'ACTIVITY_TYPE_OAUTH_LOGIN', asked, named, identifier);
+}
+
+/** Logs in to the sub-organization named, or to that of the identifier, which is only asked for without a name. */
+async function login(
+  { api, configuration }: Call,
+  type: string,
+  asked: object,
+  named: string | undefined,
+  identifier: () => Identifier | Promise<Identifier>,
+): Promise<ProxySessionResponse> {
+  // The proxy is for users of sub-organizations: nobody becomes an administrator through it.
+  if (named?.toLowerCase() === configuration.organizationId) {
+    throw invalidField('organizationId', 'is the parent organization: log in to a sub-organization, or leave it out');
+  }
+  const parameters = { ...asked, ...sessionLife(configuration) };
+  const outcome =
+    named === undefined
+      ? await api.submitForAccount<ProxySessionResponse>(configuration, await identifier(), type, parameters)
+      : await api.submit<ProxySessionResponse>(configuration, type, parameters, named);
+  if (outcome !== undefined) return { session: outcome.result.session };
+  throw new CoordinatorError('NOT_FOUND', 'no account belongs to this proof: sign up first', {
+    category: 'ORGANIZATION_NOT_FOUND',
+  });
 }
 
 async function oauth2Authenticate(
@@ -414,23 +422,6 @@ function walletKitConfig({ configuration }: Call): ProxyWalletKitConfigResponse 
     ...(oauthRedirectUrl ? { oauthRedirectUrl } : {}),
     ...picked(settings, ['otpAlphanumeric', 'otpLength']),
   };
-}
-
-/** The sub-organization of a login: the one named, or the one found. */
-async function subOrganization(
-  { configuration }: Call,
-  named: string | undefined,
-  find: () => Promise<string | undefined>,
-): Promise<string> {
-  // The proxy is for users of sub-organizations: nobody becomes an administrator through it.
-  if (named?.toLowerCase() === configuration.organizationId) {
-    throw invalidField('organizationId', 'is the parent organization: log in to a sub-organization, or leave it out');
-  }
-  const organizationId = named ?? (await find());
-  if (organizationId !== undefined) return organizationId;
-  throw new CoordinatorError('NOT_FOUND', 'no account belongs to this proof: sign up first', {
-    category: 'ORGANIZATION_NOT_FOUND',
-  });
 }
 
 /** Names are not unique, and logins look nothing up by them. */

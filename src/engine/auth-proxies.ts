@@ -100,6 +100,24 @@ export class AuthProxies {
     }
   }
 
+  /**
+   * A request that does not name its organization, completed with the one that `account` finds, and its `stamp`: logging
+   * in takes one question instead of two. Undefined if there is no account.
+   * @throws {CoordinatorError} as `account` and `stamp` do
+   */
+  async stampForAccount(
+    configId: string,
+    identifier: { readonly filterType: string; readonly filterValue: string },
+    request: string,
+    minPosition: bigint,
+  ): Promise<{ organizationId: string; body: string; stamp: string } | undefined> {
+    const { value } = parseStrictJson(Buffer.from(request));
+    const organizationId = await this.account(configId, identifier, minPosition);
+    if (organizationId === undefined) return undefined;
+    const body = JSON.stringify({ ...value, organizationId });
+    return { organizationId, body, stamp: await this.stamp(configId, body, minPosition) };
+  }
+
   /** Whether any configuration allows an origin: a preflight request does not name its configuration. */
   async allowsOrigin(origin: string, minPosition: bigint): Promise<boolean> {
     await this.ports.passed(minPosition);

@@ -45,6 +45,19 @@ export class AuthProxyKeysController {
     return organizationId === undefined ? {} : { organizationId };
   }
 
+  /**
+   * `{ configId, filterType, filterValue, request }` → `{ organizationId, body, stamp }`: the request with the organization
+   * that the identifier leads to, and the stamp for it; `{}` if it leads nowhere.
+   */
+  @Post('account-stamp')
+  @HttpCode(200)
+  async accountStamp(@Req() asked: FastifyRequest): Promise<object> {
+    const names = ['configId', 'filterType', 'filterValue', 'request'] as const;
+    const { configId, request, ...identifier } = this.asked(asked, names);
+    const position = this.freshness.wanted(asked);
+    return (await this.proxies.stampForAccount(configId, identifier, request, position)) ?? {};
+  }
+
   /** `{ origin }` → `{ allowed }`, whether any configuration allows the origin. */
   @Post('origin')
   @HttpCode(200)
