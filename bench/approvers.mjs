@@ -9,6 +9,7 @@ import { eligibleApprovers } from '../dist/domain/policy/authorize.js';
 import { ballotOf } from '../dist/domain/policy/ballot.js';
 import { minimalApprovers } from '../dist/lab/minimal-approvers.js';
 import { readArguments } from '../scripts/arguments.mjs';
+import { printResult } from './load/result.mjs';
 
 const { quick: isQuick } = readArguments({ flags: ['quick'] });
 const repeats = isQuick ? 1 : 9;
@@ -44,6 +45,7 @@ function questionFor(count, consensus) {
 }
 
 let isMissed = false;
+const figures = {};
 console.log('| consensus | users | median, ms | sets of users | classes of sets |\n| --- | --- | --- | --- | --- |');
 for (const [name, consensus] of Object.entries(consensuses)) {
   for (const count of [10, 100, 1_000]) {
@@ -56,8 +58,10 @@ for (const [name, consensus] of Object.entries(consensuses)) {
       times.push(performance.now() - begun);
     }
     const median = times.sort((one, other) => one - other)[Math.floor(repeats / 2)];
+    figures[`${name}, ${count} users: ms`] = median;
     isMissed ||= median > 1_000 || !answer.isComplete || answer.blocking === undefined;
     console.log(`| ${name} | ${count} | ${median.toFixed(1)} | ${answer.sets} | ${answer.passing.length} |`);
   }
 }
+printResult('approvers', figures);
 if (isMissed) process.exitCode = 1;

@@ -10,6 +10,7 @@ import { cpus, loadavg, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readArguments } from '../scripts/arguments.mjs';
+import { printResult } from './load/result.mjs';
 
 const { quick: isQuick } = readArguments({ flags: ['quick'] });
 const starts = isQuick ? 3 : 30;
@@ -44,15 +45,17 @@ try {
   }
   console.log(`${cpus().length} cores, load ${loadavg()[0].toFixed(1)}, Node ${process.versions.node}; milliseconds`);
   console.log('where                    import   first   warm: median   9 of 10 below   longest');
-  show('node', ['alone.mjs']);
+  const told = {};
+  show('node', ['alone.mjs'], told);
   const underJest = ['--experimental-vm-modules', jest, '--testMatch'];
-  show('jest', [...underJest, '**/one.test.js', '--runInBand']);
-  show('jest, two workers', [...underJest, '**/*.test.js', '--maxWorkers=2']);
+  show('jest', [...underJest, '**/one.test.js', '--runInBand'], told);
+  show('jest, two workers', [...underJest, '**/*.test.js', '--maxWorkers=2'], told);
+  printResult('harness', told);
 } finally {
   rmSync(project, { recursive: true, force: true });
 }
 
-function show(where, args) {
+function show(where, args, told) {
   const runs = Array.from({ length: processes }, () => measured(args)).flat();
   const warm = runs.flatMap((one) => one.warm).toSorted((one, other) => one - other);
   const middle = (values) => values.toSorted((one, other) => one - other)[values.length >> 1];
@@ -63,6 +66,8 @@ function show(where, args) {
     [warm[Math.floor(warm.length * 0.9)], 16],
     [warm.at(-1), 10],
   ];
+  told[`${where}: first ms`] = figures[1][0];
+  told[`${where}: warm ms`] = figures[2][0];
   console.log(where.padEnd(22) + figures.map(([value, width]) => value.toFixed(0).padStart(width)).join(''));
 }
 

@@ -12,6 +12,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { readArguments, refuse } from '../scripts/arguments.mjs';
+import { median, printResult } from './load/result.mjs';
 import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
@@ -80,7 +81,6 @@ async function turn(one) {
   };
 }
 
-const median = (values) => [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)];
 const pair = [await start(isQuick ? here : resolve(asked.checkout)), await start(here)];
 try {
   // Warm before anything counts.
@@ -97,9 +97,13 @@ try {
     console.log(`${name.padEnd(12)}${of('rate').padStart(12)}${of('main').padStart(24)}${of('all').padStart(20)}`);
   }
   const ratio = (figure) => median(runs[1].map((run, index) => run[figure] / runs[0][index][figure])).toFixed(3);
+  const ours = (figure) => median(runs[1].map((run) => run[figure]));
+  const figures = { '/s': ours('rate'), 'µs, main thread': ours('main'), 'µs, all threads': ours('all') };
   console.log(
     `${'this/other'.padEnd(12)}${ratio('rate').padStart(12)}${ratio('main').padStart(24)}${ratio('all').padStart(20)}`,
   );
+  for (const name of ['rate', 'main', 'all']) figures[`this/other: ${name}`] = ratio(name);
+  printResult('pairs', figures);
 } finally {
   for (const { server, target } of pair) {
     server.kill('SIGTERM');

@@ -11,6 +11,7 @@ import { buildRegistry } from '../dist/decide/registry.js';
 import { rulesNumber } from '../dist/domain/activity/rules.js';
 import { authorize } from '../dist/domain/policy/authorize.js';
 import { readArguments } from '../scripts/arguments.mjs';
+import { median, printResult } from './load/result.mjs';
 
 // Node 20.20.2 ends with "unreachable code" in V8's deoptimizer when optimized code that has calls of WebAssembly in it goes back.
 setFlagsFromString('--no-turbo-inline-js-wasm-calls');
@@ -138,8 +139,6 @@ function timed(decide, count) {
   return (user + system) / decided;
 }
 
-const median = (values) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)];
-
 let differing = 0;
 const questions = [true, false].flatMap((isSpread) =>
   sizes.map((size) => ({ size, isSpread, ...asked(size, isSpread) })),
@@ -156,12 +155,16 @@ for (const { size, isSpread, count, deciders } of questions) {
   for (const decide of Object.values(deciders)) timed(decide, count);
 }
 const rows = [];
+const told = {};
 for (const { size, isSpread, count, deciders } of questions) {
   const figures = { all: [], indexed: [], cedar: [] };
   for (let turn = 0; turn < turns; turn++) {
     for (const [name, decide] of Object.entries(deciders)) figures[name].push(timed(decide, count));
   }
   const [all, indexed, cedar] = [figures.all, figures.indexed, figures.cedar].map(median);
+  const place = `${size} of ${isSpread ? 'many types' : 'one type'}`;
+  told[`${place}: µs`] = indexed;
+  told[`${place}: times as fast as Cedar`] = cedar / indexed;
   rows.push({
     policies: size,
     of: isSpread ? `${Math.min(size, kinds.length)} kinds` : 'one kind',
@@ -172,6 +175,7 @@ for (const { size, isSpread, count, deciders } of questions) {
   });
 }
 console.table(rows);
+printResult('policies', told);
 if (differing > 0) {
   console.error(`${differing} requests are decided differently`);
   process.exitCode = 1;

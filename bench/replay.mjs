@@ -24,6 +24,7 @@ import { OrganizationReplay } from '../dist/replay/organization-replay.js';
 import { verifyHistory } from '../dist/replay/verify.js';
 import { startCoordinator } from '../dist/testing/index.js';
 import { readArguments } from '../scripts/arguments.mjs';
+import { printResult } from './load/result.mjs';
 import { privateKeyObject } from './load/stamped-renames.mjs';
 
 const { quick, million } = readArguments({ flags: ['quick', 'million'] });
@@ -132,6 +133,7 @@ async function median(work) {
 }
 
 console.log(`Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0].toFixed(1)} before it began`);
+const figures = {};
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-replay-'));
 const file = join(folder, 'events.db');
 try {
@@ -145,6 +147,8 @@ try {
         `${whole(result / most)} events/s on idle cores`
       : '';
   const line = (name, { seconds, cpu }, count, more = '') => {
+    figures[`${name}: events/s`] = count / seconds;
+    figures[`${name}: µs/event`] = (cpu * 1e6) / count;
     const rate = `${whole(count / seconds)} events/s`.padStart(18);
     console.log(
       `  ${name.padEnd(26)}${rate}  ${((cpu * 1e6) / count).toFixed(1)} µs CPU/event  ${seconds.toFixed(2)} s  ${more}`,
@@ -154,14 +158,17 @@ try {
   await foldAll(store, organizationId);
   const folded = await median(() => foldAll(store, organizationId));
   console.log(`${whole(folded.result)} events, ${activityEvents} for each activity`);
+  figures['by thread, one: events/s'] = folded.result / folded.threads[0];
   line('folded, chain checked', folded, folded.result, busiest(folded));
   await foldAll(store, organizationId, GENESIS_HASH);
   const beside = await median(() => foldAll(store, organizationId, GENESIS_HASH));
+  figures['by thread, two: events/s'] = beside.result / beside.threads[0];
   line('chain in the second thread', beside, beside.result, busiest(beside));
   const cache = new ReplayCache(join(folder, 'replay'));
   const first = await timed(() => OrganizationReplay.open(store, organizationId, { cache }));
   line('first pass of replay', first, folded.result);
   const opened = await timed(() => OrganizationReplay.open(store, organizationId, { cache }));
+  figures['opened again: s'] = opened.seconds;
   console.log(`  opened again in            ${opened.seconds.toFixed(3)} s`);
   let longest = 0;
   for (let count = 0; count < 20; count++) {
@@ -169,6 +176,7 @@ try {
     const revision = Math.min(folded.result - 1, Math.floor((folded.result * count) / 20) + 9_999);
     longest = Math.max(longest, (await timed(() => opened.result.stateAt(revision))).seconds);
   }
+  figures['any event: s'] = longest;
   console.log(`  any of 20 events within    ${longest.toFixed(3)} s`);
   const verified = await timed(() => verifyHistory(store, { registry, threads: true }));
   const { findings, decisions, stamps } = verified.result;
@@ -189,6 +197,7 @@ try {
     line(name, asked, folded.result, `${whole(activities)} decisions; ${minute}`);
   }
   await store.close();
+  printResult('replay', figures);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -16,6 +16,7 @@ import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { readArguments } from '../scripts/arguments.mjs';
+import { median, printResult } from './load/result.mjs';
 import { freePort, ready } from './load/server.mjs';
 import { privateKeyObject } from './load/stamped-renames.mjs';
 
@@ -110,8 +111,6 @@ async function measureServer(size, requests) {
   return (done * size) / ((performance.now() - start) / 1000);
 }
 
-const median = (values) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)];
-
 try {
   await ready(server, `http://127.0.0.1:${port}`);
   const root = JSON.parse(readFileSync(join(folder, 'root.json'), 'utf8'));
@@ -127,6 +126,7 @@ try {
   console.log(`sign_raw_payloads, durable, ${connections} connections, ${seconds} s a run, median of ${rounds} rounds`);
   console.log(`load of the machine: ${loadavg()[0].toFixed(1)}`);
   console.log('curve             payloads   signatures/s      noble/s    OpenSSL/s   of noble   of OpenSSL');
+  const figures = {};
   for (const [index, [curve, hashFunction, byNoble, byOpenSsl]] of curves.entries()) {
     const make = (payloads) =>
       stamped(root, stampOf, 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', {
@@ -147,6 +147,10 @@ try {
         runs.push({ ...alone, server: await measureServer(size, requests) });
       }
       const middle = (of) => median(runs.map(of));
+      const place = `${curve}, ${size} payload${size > 1 ? 's' : ''}`;
+      figures[`${place}: /s`] = middle(({ server }) => server);
+      figures[`${place}: of noble`] = middle(({ server, noble }) => server / noble);
+      figures[`${place}: of OpenSSL`] = middle(({ server, openSsl }) => server / openSsl);
       console.log(
         curve.padEnd(16) +
           String(size).padStart(10) +
@@ -168,6 +172,7 @@ try {
       );
     }
   }
+  printResult('sign', figures);
 } finally {
   server.kill('SIGTERM');
   if (server.exitCode === null) await once(server, 'exit');

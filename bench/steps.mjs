@@ -20,6 +20,7 @@ import { checkExpression, compileClause, parsePolicy } from '../dist/domain/poli
 import { parseCounted } from '../dist/domain/policy/parse.js';
 import { Steps, weights } from '../dist/domain/steps.js';
 import { readArguments } from '../scripts/arguments.mjs';
+import { printResult } from './load/result.mjs';
 
 const { quick: isQuick } = readArguments({ flags: ['quick'] });
 /** For each row, in milliseconds. */
@@ -220,6 +221,7 @@ console.log(`one step here: ${stepNs.toFixed(0)} ns`);
 console.log('| work | steps | measured | times its weight |');
 console.log('| --- | ---: | ---: | ---: |');
 let isOver = false;
+const figures = {};
 for (const { name, run } of operations) {
   run(unbounded());
   const steps = unbounded();
@@ -233,9 +235,11 @@ for (const { name, run } of operations) {
     measured = Math.min(measured, fastest(() => run(unbounded())) / stepNs);
   }
   const times = measured / counted;
+  figures[`${name}: times its weight`] = times;
   isOver ||= times > mostTimes;
   const mark = times > mostTimes ? ' **over**' : '';
   console.log(`| ${name} | ${Math.round(steps.spent)} | ${Math.round(measured)} | ${times.toFixed(2)}${mark} |`);
 }
 console.log(`${Object.keys(weights).length} weights; the most is ${mostTimes} times.`);
+printResult('steps', figures);
 process.exitCode = isOver ? 1 : 0;

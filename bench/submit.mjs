@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { readArguments } from '../scripts/arguments.mjs';
+import { median, printResult } from './load/result.mjs';
 import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
 const asked = readArguments({ flags: ['quick'], values: { seconds: 4, rounds: 3 } });
@@ -59,14 +60,13 @@ async function measure(url, path, count) {
   return { rate: latencies.length / elapsed, p50: at(0.5), p99: at(0.99) };
 }
 
-const median = (values) => values.sort((one, other) => one - other)[Math.floor(values.length / 2)];
-
 try {
   // Both paths warm before anything counts.
   await measure(target.limit, '/verify', 16);
   await measure(target.coordinator, '/public/v1/submit/update_user_name', 16);
   console.log(`stamped update_user_name, durable, ${seconds} s a run, median of ${rounds} runs`);
   console.log('connections   coordinator/s   p50 ms   p99 ms      limit/s   p50 ms   p99 ms    ratio');
+  const figures = {};
   for (const count of connections) {
     const ours = [];
     const limits = [];
@@ -87,7 +87,11 @@ try {
         .padStart(8),
     ];
     console.log(`${String(count).padStart(11)} ${row.join(' ')}`);
+    const [rate, p50, p99, limit, , , ratio] = row.map(Number);
+    const named = { '/s': rate, 'p50 ms': p50, 'p99 ms': p99, 'limit/s': limit, 'of the limit': ratio };
+    for (const [name, value] of Object.entries(named)) figures[`${count} connections: ${name}`] = value;
   }
+  printResult('submit', figures);
 } finally {
   server.kill('SIGTERM');
   await once(server, 'exit');

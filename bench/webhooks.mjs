@@ -13,6 +13,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { readArguments } from '../scripts/arguments.mjs';
+import { printResult } from './load/result.mjs';
 import { freePort, ready } from './load/server.mjs';
 import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
@@ -117,6 +118,10 @@ async function measure({ quick: isQuick, ...asked }) {
         `${((spent / deliveries) * 1000).toFixed(0)} µs of processor time each, all threads`,
     );
 
+    const figures = {
+      'alone: /s': (deliveries / took) * 1000,
+      'alone: µs, all threads': (spent / deliveries) * 1000,
+    };
     const wanted = Math.round(rate * seconds);
     const requests = Array.from({ length: wanted }, rename);
     const started = performance.now();
@@ -141,6 +146,10 @@ async function measure({ quick: isQuick, ...asked }) {
       `beside ${submitted.toFixed(0)} submits/s: ${((wanted / drained) * 1000).toFixed(0)} deliveries/s, ` +
         `waits p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`,
     );
+    figures['beside submits: submits/s'] = submitted;
+    figures['beside submits: deliveries/s'] = (wanted / drained) * 1000;
+    figures['beside submits: longest wait ms'] = waits.at(-1);
+    printResult('webhooks', figures);
   } finally {
     receiver.kill();
     server.kill('SIGTERM');

@@ -6,21 +6,28 @@ import { parseArgs } from 'node:util';
  * argument it does not know, or a number that is none, ends it with 2, so that nothing starts by a slip.
  *
  * @param flags names without `--`, each true or false in the result
+ * @param options names of options that take a value, with their defaults: `--minutes 5`; numbers as with `values`
  * @param values names of arguments without `--`, in their order, with their defaults; where the default is a number, so is the
  * argument, and above 0
  */
-export function readArguments({ flags = [], values = {} } = {}) {
+export function readArguments({ flags = [], options = {}, values = {} } = {}) {
   const known = ['help', ...flags];
-  const options = Object.fromEntries(known.map((name) => [name, { type: 'boolean' }]));
-  const { tokens } = parseArgs({ options, strict: false, allowPositionals: true, tokens: true });
-  const read = { ...Object.fromEntries(known.map((name) => [name, false])), ...values };
+  const taken = Object.fromEntries([
+    ...known.map((name) => [name, { type: 'boolean' }]),
+    ...Object.keys(options).map((name) => [name, { type: 'string' }]),
+  ]);
+  const { tokens } = parseArgs({ options: taken, strict: false, allowPositionals: true, tokens: true });
+  const read = { ...Object.fromEntries(known.map((name) => [name, false])), ...options, ...values };
   const names = Object.keys(values);
   for (const token of tokens) {
-    if (token.kind === 'option') read[flagOf(token, known)] = true;
+    if (token.kind === 'option' && Object.hasOwn(options, token.name)) {
+      if (!token.value) refuse(`\`${token.rawName}\` needs a value`);
+      read[token.name] = valueOf(token.name, token.value, options[token.name]);
+    } else if (token.kind === 'option') read[flagOf(token, known)] = true;
     if (token.kind !== 'positional') continue;
     const name = names.shift();
     if (name === undefined) refuse(`unexpected argument \`${token.value}\``);
-    read[name] = typeof values[name] === 'number' ? positive(name, token.value) : token.value;
+    read[name] = valueOf(name, token.value, values[name]);
   }
   if (!read.help) return read;
   console.log(about());
@@ -37,6 +44,10 @@ function flagOf({ name, rawName, value }, known) {
   if (!known.includes(name)) refuse(`unknown option \`${rawName}\``);
   if (value !== undefined) refuse(`\`${rawName}\` takes no value`);
   return name;
+}
+
+function valueOf(name, text, usual) {
+  return typeof usual === 'number' ? positive(name, text) : text;
 }
 
 function positive(name, text) {

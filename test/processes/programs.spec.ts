@@ -53,3 +53,15 @@ test.each([
 ])('a benchmark refuses %j', async (args, reason) => {
   expect(await run('bench/submit.mjs', ...args)).toEqual({ code: 2, stdout: '', stderr: `${reason}; see --help\n` });
 });
+
+test.each([
+  ['bench/memory.mjs', ['--minutes'], '`--minutes` needs a value'],
+  ['bench/memory.mjs', ['--minutes', 'many'], 'minutes must be a number above 0, not `many`'],
+  ['bench/memory.mjs', ['--minutes=0'], 'minutes must be a number above 0, not `0`'],
+  ['bench/all.mjs', ['--only', 'nothing'], /^no program is named `nothing`: name one of submit, pairs, /],
+] as const)('%s refuses %j', async (program, args, reason) => {
+  const { code, stdout, stderr } = await run(program, ...args);
+  expect([code, stdout]).toEqual([2, '']);
+  if (typeof reason === 'string') expect(stderr).toBe(`${reason}; see --help\n`);
+  else expect(stderr).toMatch(reason);
+});

@@ -91,6 +91,8 @@ export class EventStoreDouble {
   readonly readFaults: { readonly afterEvents: number; readonly how: 'unavailable' | 'silence' }[] = [];
   /** Starts of reads and subscriptions of everything, as the client asked: a position, 'start' or 'end'. */
   readonly allReads: (bigint | 'start' | 'end')[] = [];
+  /** How many reads of a stream have reached the server. */
+  streamReads = 0;
   /** How many appends have reached the server whole, and over which path. */
   readonly appends = { batch: 0, classic: 0 };
   /** How many events have reached the server with appends, whole or not. */
@@ -496,6 +498,7 @@ export class EventStoreDouble {
 
   async #readStream(call: grpc.ServerWritableStream<ReadReq, ReadResp>, options: ReadReq.Options): Promise<void> {
     const fault = this.readFaults.shift();
+    this.streamReads++;
     const from = options.getStream();
     const stream = wire.streamName(from?.getStreamIdentifier());
     const events = this.log.read(stream);

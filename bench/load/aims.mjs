@@ -1,0 +1,168 @@
+/**
+ * The programs that `bench/all.mjs` runs: with which arguments, and for how many minutes at most. Each is given enough time for a
+ * machine that is three times as slow as the one of bench/README.md.
+ */
+export const programs = {
+  submit: { args: ['2'], minutes: 4 },
+  pairs: { args: ['.', '8'], minutes: 3 },
+  sign: { args: ['1.5'], minutes: 3 },
+  addresses: { minutes: 2 },
+  wallets: { args: ['600'], minutes: 3 },
+  webhooks: { minutes: 4 },
+  policies: { minutes: 2 },
+  store: { minutes: 8 },
+  replay: { minutes: 5 },
+  logins: { minutes: 3 },
+  adapters: { minutes: 3 },
+  coordinators: { minutes: 4 },
+  restart: { minutes: 6 },
+  memory: { args: ['--minutes', '2'], minutes: 4 },
+};
+
+const row = (what, aim, program, ...figures) => ({
+  ...{ what, aim, program },
+  figures: figures.map(([name, unit]) => ({ name, unit })),
+});
+
+/** The rows of the table: which figures of a program they show. */
+export const rows = [
+  row('durable submit, processor time of all threads', '300 µs', 'pairs', ['µs, all threads', ' µs']),
+  row(
+    'submit at 64 connections beside the verify-only server',
+    '0.45',
+    'submit',
+    ['64 connections: of the limit'],
+    ['64 connections: /s', '/s'],
+  ),
+  row(
+    'latency: p50 at 1 connection; p50 and p99 at 64',
+    '0.8 ms; p99 2.5 × p50',
+    'submit',
+    ['1 connections: p50 ms', ' ms'],
+    ['64 connections: p50 ms', ' ms'],
+    ['64 connections: p99 ms', ' ms'],
+  ),
+  row(
+    'secp256k1, 100 payloads',
+    '5 × noble',
+    'sign',
+    ['CURVE_SECP256K1, 100 payloads: of noble', ' × noble'],
+    ['CURVE_SECP256K1, 100 payloads: /s', '/s'],
+  ),
+  row(
+    'P-256; Ed25519, 100 payloads, of OpenSSL',
+    '0.6; 0.75',
+    'sign',
+    ['CURVE_P256, 100 payloads: of OpenSSL'],
+    ['CURVE_ED25519, 100 payloads: of OpenSSL'],
+  ),
+  row(
+    'addresses of 100 accounts beside noble',
+    '5 × noble',
+    'addresses',
+    ['times as fast as noble', ' × noble'],
+    ['µs each', ' µs each'],
+  ),
+  row(
+    'sub-organizations sign with a wallet: just restarted',
+    '1,200/s',
+    'wallets',
+    ['signs once, just restarted: /s', '/s'],
+    ['signs once, just restarted: ms, all threads', ' ms each'],
+  ),
+  row(
+    'the same: in memory',
+    '1,800/s',
+    'wallets',
+    ['signs once, in memory: /s', '/s'],
+    ['signs once, in memory: ms, all threads', ' ms each'],
+  ),
+  row(
+    'sub-organization with a wallet created',
+    '700/s',
+    'wallets',
+    ['is created, with a wallet: /s', '/s'],
+    ['is created, with a wallet: ms, all threads', ' ms each'],
+  ),
+  row(
+    'webhooks to one endpoint that answers at once',
+    '2,000/s',
+    'webhooks',
+    ['alone: /s', '/s'],
+    ['alone: µs, all threads', ' µs each'],
+  ),
+  row(
+    'the same beside 1,000 submits/s: the longest wait',
+    '1 s',
+    'webhooks',
+    ['beside submits: longest wait ms', ' ms'],
+    ['beside submits: submits/s', ' submits/s'],
+  ),
+  row(
+    'disk for an event (a submit has three): store and rows',
+    '1.67 kB',
+    'store',
+    ['sqlite 100000 events: store bytes/event', ' B'],
+    ['sqlite 100000 events: rows bytes/event', ' B'],
+  ),
+  row(
+    'policies beside Cedar, at 1, 10, 100, 1,000, of many types',
+    '20 times',
+    'policies',
+    ...[1, 10, 100, 1_000].map((size) => [`${size} of many types: times as fast as Cedar`]),
+  ),
+  row(
+    "read models catch up on an event: SQLite; EventStoreDB's double",
+    '25; 50 µs',
+    'store',
+    ['sqlite 100000 events: caught up µs/event', ' µs'],
+    ['double 100000 events: caught up µs/event', ' µs'],
+  ),
+  row(
+    'page of 100 of `list_activities`: any kind; a filter that nothing meets',
+    '5 ms',
+    'store',
+    ['sqlite 100000 events: page of any kind ms', ' ms'],
+    ['sqlite 100000 events: page of a status that none has ms', ' ms'],
+  ),
+  row(
+    'login through the proxy beside direct ones: rate',
+    '0.6',
+    'logins',
+    ['proxy of direct, rate'],
+    ['direct of proxy, processor time', ' by processor time'],
+  ),
+  row(
+    "submit on EventStoreDB's double beside SQLite, processor time; appends; reads of streams",
+    '1.3; –; 0',
+    'adapters',
+    ['EventStoreDB of SQLite, all threads', ' ×'],
+    ['EventStoreDB: appends/submit', ' appends'],
+    ['EventStoreDB: reads/submit', ' reads'],
+  ),
+  row(
+    'memory under mixed load: most; slope; idle',
+    '300 MiB, flat',
+    'memory',
+    ['most: MiB', ' MiB'],
+    ['slope: MiB/minute', ' MiB/minute'],
+    ['idle: MiB', ' MiB'],
+  ),
+  row('an idle organization that is held', '1 kB', 'memory', ['bytes/idle organization', ' bytes']),
+  row('ready after `kill -9` with 840,000 events', '1 s', 'restart', ['median: s', ' s'], ['longest: s', ' s']),
+  row(
+    'history folded with the chain checked: one thread; two',
+    '150,000; 250,000 events/s',
+    'replay',
+    ['folded, chain checked: events/s', '/s'],
+    ['chain in the second thread: events/s', '/s'],
+  ),
+  row('any event, after a first pass', '1 s', 'replay', ['any event: s', ' s']),
+  row(
+    '2 coordinators on the double, routed: processor time of a submit',
+    '–',
+    'coordinators',
+    ['2 coordinators, routed: µs', ' µs'],
+    ['2 coordinators, contended: µs', ' µs contended'],
+  ),
+];
