@@ -5,7 +5,7 @@
  * runs. The server is a process of its own, and its processor time is that of all its threads.
  */
 import { sign } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { generateApiKeyPair } from '../dist/testing/index.js';
@@ -48,7 +48,8 @@ const outbox = join(server.folder, 'outbox.jsonl');
 
 async function codeOf(otpId) {
   for (const end = Date.now() + 30_000; Date.now() < end; await pause(20)) {
-    for (const line of codes.has(otpId) ? [] : readFileSync(outbox, 'utf8').split('\n').slice(codes.size, -1)) {
+    const isThere = !codes.has(otpId) && existsSync(outbox);
+    for (const line of isThere ? readFileSync(outbox, 'utf8').split('\n').slice(codes.size, -1) : []) {
       const message = JSON.parse(line);
       codes.set(message.otpId, /^\s*([0-9A-Z]{6,9})(?=\s*$| is your code)/m.exec(message.text)[1]);
     }

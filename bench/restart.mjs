@@ -27,7 +27,7 @@ try {
   const { count } = await fill(store, ids, each);
   await store.close();
   const begun = performance.now();
-  server = await Coordinator.start(server.folder);
+  server = await Coordinator.start(server.folder, {}, 10);
   const first = (performance.now() - begun) / 1_000;
   console.log(
     `${count.toLocaleString('en')} events: ready after ${first.toFixed(1)} s the first time, with all rows to write`,

@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { readArguments } from '../scripts/arguments.mjs';
 import { benchFolder, bytesIn } from './load/coordinator.mjs';
 import { startDouble } from './load/double.mjs';
+import { follow } from './load/follow.mjs';
 import { activityEvents, fill, foundingEvents, uuid } from './load/history.mjs';
 import { printResult } from './load/result.mjs';
 
@@ -135,23 +136,6 @@ async function foldAll(store, organizationIds, folder) {
   const loader = new OrganizationLoader(store, noMetrics, { snapshots });
   for (const id of organizationIds) await loader.load(id);
   return { loader, snapshots };
-}
-
-/** Follows the store with the read models until they have seen everything. */
-async function follow(store, folder) {
-  const { projectIntoFile } = await import('../dist/read-models/projecting.js');
-  const { ReadModelRunner } = await import('../dist/read-models/runner.js');
-  const head = await store.head();
-  const projecting = await projectIntoFile(join(folder, 'read-models.db'), { identity: 'bench', head }, store);
-  const runner = new ReadModelRunner(store, projecting, {
-    projected() {},
-    failed: (model, _position, reason) => console.error(model, reason),
-    interrupted: console.error,
-  });
-  runner.start();
-  await runner.passed(head, 3_600_000);
-  await runner.close();
-  await projecting.close();
 }
 
 /** Milliseconds that a page of `list_activities` takes by its rows, the median of many, by what is asked for. */

@@ -33,16 +33,21 @@ export class Coordinator {
   }
 
   /** Resolves when it is ready. @param settings environment variables in addition to PORT and DATA_DIR */
-  static async start(folder, settings = {}, port = undefined) {
-    const own = port ?? (await freePort());
+  static async start(folder, settings = {}, minutes = 1) {
+    const port = await freePort();
     const profile = process.env.PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${process.env.PROFILE}`] : [];
     const flags = ['--max-semi-space-size=64', ...profile];
     const child = spawn(process.execPath, [...flags, fileURLToPath(new URL('../../dist/main.js', import.meta.url))], {
-      env: { ...process.env, PORT: String(own), DATA_DIR: folder, LOG_LEVEL: 'error', ...limits, ...settings },
+      env: { ...process.env, PORT: String(port), DATA_DIR: folder, LOG_LEVEL: 'error', ...limits, ...settings },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
-    const coordinator = new Coordinator(folder, own, child);
-    await ready(child, coordinator.url);
+    const coordinator = new Coordinator(folder, port, child);
+    try {
+      await ready(child, coordinator.url, minutes);
+    } catch (error) {
+      await coordinator.kill();
+      throw error;
+    }
     return coordinator;
   }
 

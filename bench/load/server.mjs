@@ -11,13 +11,13 @@ export async function freePort() {
   return port;
 }
 
-/** Resolves when a coordinator answers that it is ready. @throws when its process has ended, or after a minute */
-export async function ready(server, url) {
-  for (const end = Date.now() + 60_000; Date.now() < end;) {
+/** Resolves when a coordinator answers that it is ready. @throws when its process has ended, or after some minutes */
+export async function ready(server, url, minutes = 1) {
+  for (const end = Date.now() + minutes * 60_000; Date.now() < end;) {
     if (server.exitCode !== null) throw new Error(`the server ended with code ${server.exitCode}`);
     const answer = await fetch(`${url}/health/ready`).catch(() => undefined);
     if (answer?.ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  throw new Error('the server was not ready within a minute');
+  throw new Error(`the server was not ready within ${minutes} min`);
 }
