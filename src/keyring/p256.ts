@@ -36,6 +36,11 @@ export function signP256(digest: Uint8Array, privateKey: Uint8Array): Uint8Array
   return signer.sign(digest, privateKey, { prehash: false, lowS: true, format: 'recovered' });
 }
 
+/** A signature of `signP256` as DER, hex. */
+export function derOf(signature: Uint8Array): string {
+  return signer.Signature.fromBytes(signature, 'recovered').toHex('der');
+}
+
 /** Overwrites the last nonce in the memory of OpenSSL: with it and its signature, anybody could compute the key. */
 export function forgetNonce(): void {
   openSsl.setPrivateKey(NOBODYS_KEY);

@@ -1,6 +1,8 @@
-import { apiKeyPairFromPrivate, stampBody } from '../stamps/sign.js';
+import { hash } from 'node:crypto';
+import { stampHeader } from '../stamps/sign.js';
 import type { SecretVault } from '../vault/attempt-vault.js';
 import { generatePrivateKey, publicKeyOf } from './curves.js';
+import { derOf, forgetNonce, signP256 } from './p256.js';
 
 interface Ports {
   readonly vault: SecretVault;
@@ -40,9 +42,15 @@ export class ProxyKeys {
 
   /** The `X-Stamp` of a request body (client protocol 1.1). @throws {CoordinatorError} NOT_FOUND once it was shredded */
   stamp(place: Place, body: string): Promise<string> {
-    return this.ports.vault.open(
-      { ...place, name: secretName },
-      (key) => stampBody(body, apiKeyPairFromPrivate(key.toString('hex'))).headerValue,
-    );
+    const digest = hash('sha256', body, 'buffer');
+    return this.ports.vault.open({ ...place, name: secretName }, (key) => {
+      try {
+        const publicKey = publicKeyOf('CURVE_P256', key).toString('hex');
+        const signature = derOf(signP256(digest, key));
+        return stampHeader({ publicKey, scheme: 'SIGNATURE_SCHEME_TK_API_P256', signature });
+      } finally {
+        forgetNonce();
+      }
+    });
   }
 }

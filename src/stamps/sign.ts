@@ -70,8 +70,13 @@ export function stampBody(
   }
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const signature = bytesToHex(sign(bytes, Buffer.from(key.privateKey, 'hex'), scheme));
-  const stamp = JSON.stringify({ publicKey: key.publicKey, scheme, signature });
-  return { headerName: 'X-Stamp', headerValue: Buffer.from(stamp).toString('base64url') };
+  return { headerName: 'X-Stamp', headerValue: stampHeader({ publicKey: key.publicKey, scheme, signature }) };
+}
+
+/** The value of `X-Stamp` for a signature over the body (client protocol, section 1.1): key and DER signature in hex. */
+export function stampHeader(stamp: { publicKey: string; scheme: ApiKeyScheme; signature: string }): string {
+  const { publicKey, scheme, signature } = stamp;
+  return Buffer.from(JSON.stringify({ publicKey, scheme, signature })).toString('base64url');
 }
 
 function sign(body: Uint8Array, secret: Uint8Array, scheme: ApiKeyScheme): Uint8Array {
