@@ -7,6 +7,7 @@ export const exitCodes = {
   waiting: 4,
   refused: 5,
   unreachable: 6,
+  changes: 7,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -20,4 +21,5 @@ export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
   4: 'the activity is waiting for approvals',
   5: 'the server refused the request; the message says why',
   6: 'the server cannot be reached, or is not available at the moment: try again',
+  7: 'there are changes to apply; only with `policies plan --exit-code`',
 };

@@ -2,7 +2,9 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import { decidedActivities } from '../lab/decided-activities.js';
-import { readPolicyFile, type PolicyFile } from '../lab/policy-files.js';
+import { readPolicyFile, type IdOf, type PolicyFile } from '../lab/policy-files.js';
+import type { PolicySaid } from '../lab/policy-changes.js';
+import { reachesUsers } from '../lab/policy-reach.js';
 import { runPolicyTests, type PolicyTestResult } from '../lab/policy-tests.js';
 import type { Mistake } from '../lab/yaml-file.js';
 import { BadUsage } from './bad-usage.js';
@@ -13,6 +15,9 @@ import type { Terminal } from './terminal.js';
 
 const registry = buildRegistry(activities);
 const rules = { environment: registry.policyEnvironment, activities: decidedActivities(registry) };
+
+/** Whether an ALLOW may let somebody change another user. */
+export const mayReachUsers = (policy: PolicySaid): boolean => reachesUsers(policy, rules);
 
 /** Checks the policies of a folder. */
 export async function checkFolder(terminal: Terminal, folder: string): Promise<Outcome> {
@@ -49,9 +54,20 @@ export async function testFolder(terminal: Terminal, folder: string, junit: stri
   };
 }
 
+const policyFile = 'policies.yaml';
+
 async function policiesIn(terminal: Terminal, folder: string): Promise<PolicyFile> {
-  const name = 'policies.yaml';
-  return readPolicyFile(name, await textOf(terminal, folder, name), rules.environment);
+  return readPolicies(await policyText(terminal, folder));
+}
+
+/** The text of the file of policies in a folder. @throws {BadUsage} if it cannot be read */
+export function policyText(terminal: Terminal, folder: string): Promise<string> {
+  return textOf(terminal, folder, policyFile);
+}
+
+/** The policies in the text of a file; with `idOf`, names stand for what an organization has. */
+export function readPolicies(text: string, idOf?: IdOf): PolicyFile {
+  return readPolicyFile(policyFile, text, rules.environment, idOf);
 }
 
 async function textOf(terminal: Terminal, folder: string, name: string): Promise<string> {
@@ -64,7 +80,8 @@ async function textOf(terminal: Terminal, folder: string, name: string): Promise
   }
 }
 
-function mistakesShown(mistakes: readonly Mistake[]): string {
+/** Mistakes with their places, as editors and CI servers read them. */
+export function mistakesShown(mistakes: readonly Mistake[]): string {
   return mistakes.map(({ file, line, column, text }) => `${file}:${line}:${column}: ${printable(text)}\n`).join('');
 }
 

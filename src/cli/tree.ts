@@ -14,6 +14,7 @@ import { mountKekRotate } from './commands/kek-rotate.js';
 import { mountLogin } from './commands/login.js';
 import { mountLogout } from './commands/logout.js';
 import { mountPolicies } from './commands/policies.js';
+import { mountPoliciesAsCode } from './commands/policies-as-code.js';
 import { mountProfilesKey, mountProfilesList, mountProfilesUse } from './commands/profiles.js';
 import { mountProofVerify } from './commands/proof-verify.js';
 import { mountQuery } from './commands/query.js';
@@ -85,8 +86,9 @@ export function commandTree(terminal: Terminal, { isForProgram = false } = {}): 
   mountActivitiesApprovers(activities);
   mountQuery(tree);
   mountUsers(listing(tree, 'users').summary('list, create and delete users'));
-  const policies = listing(tree, 'policies').summary('list, show, create, delete, test and try policies');
+  const policies = listing(tree, 'policies').summary('list, show, create, delete, test, plan, apply and try policies');
   mountPolicies(policies);
+  mountPoliciesAsCode(policies);
   mountWhatIf(policies);
   mountWallets(listing(tree, 'wallets').summary('list, create and delete wallets; sign'));
 

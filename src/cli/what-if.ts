@@ -43,7 +43,7 @@ export async function askWhatIf(
   // What was not reached may be the difference that this run is to stop.
   const isUnsure = options.failOn !== undefined && found.notComplete !== undefined;
   const exitCode = isFailed || isUnsure ? exitCodes.failed : exitCodes.done;
-  return { text: `${linesOf(found).map(printable).join('\n')}\n`, json: found, exitCode };
+  return { text: `${whatIfLines(found).map(printable).join('\n')}\n`, json: found, exitCode };
 }
 
 interface Asked {
@@ -130,7 +130,8 @@ const prospects = {
   'not-there': 'does not wait',
 } as const;
 
-function linesOf(found: WhatIfResponse): string[] {
+/** A report in lines, the first of which names the organization. */
+export function whatIfLines(found: WhatIfResponse): string[] {
   const { organizationId, from, last, counts, divergences, more, waiting, neverHeld, notJudged, unchanged } = found;
   const lines = [`organization ${organizationId}, with the draft from revision ${from} of ${last}`];
   for (const text of neverHeld) lines.push(`  never in effect: ${text}, as what it names was never there`);
@@ -143,9 +144,7 @@ function linesOf(found: WhatIfResponse): string[] {
   if (more > 0) lines.push(`  … and ${more} more`);
   if (waiting.length > 0) {
     lines.push('', 'Waiting at the end:');
-    for (const { activityId, activityType, was, is } of waiting) {
-      lines.push(`  ${activityType} ${activityId}: ${prospects[was]} → ${prospects[is]}`);
-    }
+    lines.push(...waiting.map(waitingLine));
   }
   if (notJudged.length > 0) {
     lines.push('', 'Not judged:', ...notJudged.map(({ why, count }) => `  ${count} × ${why}`));
@@ -161,6 +160,11 @@ function linesOf(found: WhatIfResponse): string[] {
     asRecorded > 0 ? `; ${asRecorded} taken as recorded, from before rules were numbered or of the parent` : '';
   const rest = found.notComplete === undefined ? [] : [`Not complete: ${found.notComplete}.`];
   return [...lines, '', `Unchanged: ${decisions} decisions${others}; ${denials} denials${old}.`, ...rest];
+}
+
+/** A waiting activity, what could become of it, and what can now. */
+export function waitingLine({ activityId, activityType, was, is }: WhatIfResponse['waiting'][number]): string {
+  return `  ${activityType} ${activityId}: ${prospects[was]} → ${prospects[is]}`;
 }
 
 function divergenceLines(one: WhatIfResponse['divergences'][number]): string[] {

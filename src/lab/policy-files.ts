@@ -7,17 +7,27 @@ import { PolicyError } from '../domain/policy/syntax.js';
 import type { Policy } from '../domain/policy/types.js';
 
 /** A kind of thing that policies name: `'<tag treasurer>'` in a clause stands for the id of the tag. */
-type NamedKind = 'user' | 'tag' | 'wallet' | 'private key' | 'private key tag';
+export type NamedKind = 'user' | 'tag' | 'wallet' | 'private key' | 'private key tag';
 
 /** Ids for names, by kind. */
 type Names = ReadonlyMap<NamedKind, ReadonlyMap<string, string>>;
 
+/** Finds the id of what has a name, or says why there is none. */
+export type IdOf = (kind: NamedKind, name: string) => string | { readonly wrong: string };
+
+/** An id for what has a name and no id: the same each time, and nobody's. */
+export const madeUpId = (kind: NamedKind, name: string): string => derivedId(kind, name);
+
 /** Policies as a file has them, with ids in place of names. */
 export interface PolicyFile {
+  /** The file says who makes up the root quorum. */
+  readonly hasQuorum: boolean;
   readonly quorum: { readonly threshold: number; readonly userIds: readonly string[] };
   readonly policies: readonly Policy[];
   readonly names: Names;
   readonly mistakes: readonly Mistake[];
+  /** Reports that the root quorum cannot be as the file has it. */
+  wrongQuorum(text: string): void;
 }
 
 const clauses = ['condition', 'consensus', 'time'] as const;
@@ -32,33 +42,62 @@ const lists = {
 const fileKeys = [...Object.keys(lists), 'quorum', 'policies'];
 const policyKeys = ['name', 'effect', 'condition', 'consensus', 'time', 'notes'];
 
-/** Reads a file of policies, and checks every clause. A name has the same id each time. */
-export function readPolicyFile(name: string, text: string, environment: PolicyEnvironment): PolicyFile {
+/** Reads a file of policies, and checks every clause. Without an organization, a name has the same id each time. */
+export function readPolicyFile(
+  name: string,
+  text: string,
+  environment: PolicyEnvironment,
+  idOf: IdOf = madeUpId,
+): PolicyFile {
   const file = new YamlFile(name, text);
   const root = recordAt(file, file.value, [], fileKeys);
   const names: Names = new Map(
-    Object.entries(lists).map(([key, kind]) => [
-      kind,
-      new Map(textsAt(file, root[key], [key]).map((one) => [one, derivedId(kind, one)])),
-    ]),
+    Object.entries(lists).map(([key, kind]) => [kind, namesAt(file, root[key], key, (one) => idOf(kind, one))]),
   );
-  const quorum = recordAt(file, root['quorum'] ?? {}, ['quorum'], ['threshold', 'members']);
-  const { threshold = 1n } = quorum;
-  if (typeof threshold !== 'bigint' || threshold < 1n) {
-    file.wrong(['quorum', 'threshold'], 'must be a whole number from 1');
-  }
-  const members = textsAt(file, quorum['members'], ['quorum', 'members']);
-  const userIds = members.flatMap((member, index) => {
-    const id = names.get('user')!.get(member);
-    if (id === undefined) file.wrong(['quorum', 'members', index], `there is no user \`${member}\` in \`users\``);
-    return id ?? [];
-  });
+  const quorum = readQuorum(file, root['quorum'], names);
   const given: unknown = root['policies'] ?? [];
   if (!Array.isArray(given)) file.wrong(['policies'], 'must be a list');
   const policies = (Array.isArray(given) ? (given as readonly unknown[]) : []).map((one, index) =>
     readPolicy(file, one, index, names, environment),
   );
-  return { quorum: { threshold: Number(threshold), userIds }, policies, names, mistakes: file.mistakes };
+  for (const [index, { policyName }] of policies.entries()) {
+    if (policyName === '' || policies.findIndex((one) => one.policyName === policyName) === index) continue;
+    file.wrong(['policies', index, 'name'], `\`${policyName}\` appears twice: names of policies are unique`);
+  }
+  return {
+    hasQuorum: root['quorum'] !== undefined,
+    quorum,
+    policies,
+    names,
+    mistakes: file.mistakes,
+    wrongQuorum: (text) => file.wrong(['quorum'], text),
+  };
+}
+
+function namesAt(file: YamlFile, given: unknown, key: string, idOf: (name: string) => ReturnType<IdOf>) {
+  const ids = new Map<string, string>();
+  for (const [index, one] of textsAt(file, given, [key]).entries()) {
+    const id = idOf(one);
+    if (typeof id === 'string') ids.set(one, id);
+    else file.wrong([key, index], id.wrong);
+  }
+  return ids;
+}
+
+function readQuorum(file: YamlFile, given: unknown, names: Names): PolicyFile['quorum'] {
+  const { threshold = 1n, members: listed } = recordAt(file, given ?? {}, ['quorum'], ['threshold', 'members']);
+  const isWhole = typeof threshold === 'bigint' && threshold >= 1n;
+  if (!isWhole) file.wrong(['quorum', 'threshold'], 'must be a whole number from 1');
+  const members = textsAt(file, listed, ['quorum', 'members']);
+  if (isWhole && members.length > 0 && threshold > BigInt(new Set(members).size)) {
+    file.wrong(['quorum', 'threshold'], `${threshold} of ${new Set(members).size} members can never approve`);
+  }
+  const userIds = members.flatMap((member, index) => {
+    const id = names.get('user')!.get(member);
+    if (id === undefined) file.wrong(['quorum', 'members', index], `there is no user \`${member}\` in \`users\``);
+    return id ?? [];
+  });
+  return { threshold: isWhole ? Number(threshold) : 1, userIds };
 }
 
 function readPolicy(
@@ -74,7 +113,7 @@ function readPolicy(
     if (one[key] !== undefined && typeof one[key] !== 'string') file.wrong([...path, key], `\`${key}\` must be text`);
   }
   const { name: policyName = '', effect = 'allow', notes = '' } = one as Readonly<Record<string, string | undefined>>;
-  if (policyName === '') file.wrong(path, 'a policy needs a `name`');
+  if (!policyName) file.wrong(path, 'a policy needs a `name`');
   if (effect !== 'allow' && effect !== 'deny') file.wrong([...path, 'effect'], 'must be `allow` or `deny`');
   const texts = clauses.flatMap((clause) => {
     const text = one[clause];

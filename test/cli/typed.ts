@@ -46,7 +46,7 @@ export class TypingUser {
       out: (text) => (out += text),
       error: (text) => {
         error += text;
-        if (reply && stdin instanceof PassThrough)
+        if (reply && stdin instanceof PassThrough && !stdin.writableEnded)
           void Promise.resolve(reply(text)).then((line) => stdin.end(`${line}\n`));
       },
       hasColours: { out: colours, error: colours },

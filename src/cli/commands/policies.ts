@@ -52,31 +52,6 @@ export function mountPolicies(policies: CliCommand): void {
     )
     .answers((options: CreateOptions, name: string) => create(terminal, options, name));
 
-  policies
-    .command('check')
-    .argument('[folder]', 'with policies.yaml', '.')
-    .summary('check a folder of policies')
-    .description(
-      'Checks the policies of a folder, with the line and column of every mistake. No coordinator is needed.',
-    )
-    .example('countersign policies check examples/policies/treasury', 'Check the policies of a folder')
-    .answers(async (_options: object, folder: string) =>
-      (await import('../policy-folder.js')).checkFolder(terminal, folder),
-    );
-
-  policies
-    .command('test')
-    .argument('[folder]', 'with policies.yaml and files that end in .test.yaml', '.')
-    .option('--junit <file>', 'also write the results for a CI server')
-    .summary('test a folder of policies')
-    .description(
-      'Decides the requests of the tests by the policies of a folder, with the code that decides. No coordinator is needed.',
-    )
-    .example('countersign policies test examples/policies/treasury', 'Run the tests of a folder')
-    .answers(async (options: { readonly junit?: string }, folder: string) =>
-      (await import('../policy-folder.js')).testFolder(terminal, folder, options.junit),
-    );
-
   withProfile(policies.command('lint'))
     .summary('look for policies without effect, and for traps')
     .description(

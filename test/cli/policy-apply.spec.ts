@@ -1,0 +1,188 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import type { Typed } from './typed.js';
+import { Treasury, treasuryFile } from './treasury.js';
+
+/* A folder applied to a real organization: by its root user, by members who vote, and while others change the same. */
+
+const page = new URL('../../docs/how-to/policies-as-code.md', import.meta.url);
+const folder = 'examples/policies/treasury';
+const apply = ['policies', 'apply', folder];
+const same = 'The organization is as the folder says.\n';
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
+
+let treasury: Treasury;
+
+beforeAll(async () => {
+  treasury = await Treasury.open('policies apply');
+  await treasury.login('Ann');
+  await treasury.login('Ben');
+});
+
+afterAll(() => treasury.close());
+
+/** Does something when asked, and says yes. */
+function replyWith(act: () => Promise<unknown>): (question: string) => Promise<string> {
+  let answer: Promise<string> | undefined;
+  return () => (answer ??= act().then(() => 'y'));
+}
+
+async function waitingActivities() {
+  const { activities } = await treasury.coordinator.client.query('list_activities', {
+    filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'],
+  });
+  return activities;
+}
+
+async function submits(): Promise<number> {
+  return (await treasury.coordinator.events()).filter(({ type }) => type === 'ActivitySubmitted').length;
+}
+
+const policyNames = async () =>
+  (await treasury.coordinator.client.query('list_policies')).policies.map(({ policyName }) => policyName).sort();
+
+test('nothing is applied without a yes, nor after somebody else has changed something', async () => {
+  const { coordinator, people, user } = treasury;
+  const before = await submits();
+  expect((await user.types(apply, { input: 'n\n' })).out).toMatch(/\nNothing was changed\.\n$/);
+  expect(await submits()).toBe(before);
+
+  const meanwhile = async (act: () => Promise<unknown>): Promise<Typed> => {
+    return user.types(apply, { reply: replyWith(act) });
+  };
+  let policyId = '';
+  const raced = await meanwhile(async () => {
+    policyId = await coordinator.createPolicy({ policyName: 'everything', effect: 'EFFECT_ALLOW' });
+  });
+  expect([raced.code, raced.error]).toEqual([1, 'Apply this? [y/N] ']);
+  expect(raced.out).toMatch(
+    /\nNothing was changed: somebody else .*: there is a policy `everything` \(\S+\)\. Apply again/,
+  );
+  await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds: [policyId] });
+
+  const tagged = await meanwhile(() => coordinator.createTag('treasurer', [people['Otto']!]));
+  expect([tagged.code, tagged.out]).toEqual([1, expect.stringContaining('the tag `treasurer` (')]);
+  const [tag] = (await coordinator.client.query('list_user_tags')).userTags;
+  await coordinator.client.submit('ACTIVITY_TYPE_DELETE_USER_TAGS', { userTagIds: [tag!.tagId] });
+
+  const swapped = await meanwhile(async () => {
+    const rename = (name: string, to: string) =>
+      coordinator.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: people[name]!.userId, userName: to });
+    await rename('Ann', 'Otto');
+    await rename('Otto', 'Ann');
+  });
+  expect([swapped.code, swapped.out]).toEqual([1, expect.stringContaining('the name `Ann` stands for another user')]);
+  for (const [name, to] of [
+    ['Otto', 'Otto'],
+    ['Ann', 'Ann'],
+  ] as const) {
+    await coordinator.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: people[name]!.userId, userName: to });
+  }
+  expect(await policyNames()).toEqual(['Auth proxy']);
+});
+
+test('what is applied is what was shown, whatever the file says meanwhile', async () => {
+  const { user, coordinator } = treasury;
+  const written = await readFile(user.path(treasuryFile), 'utf8');
+  const { code, out, error } = await user.types(apply, {
+    reply: replyWith(() => writeFile(user.path(treasuryFile), 'policies: [{ name: everything }]')),
+  });
+  await writeFile(user.path(treasuryFile), written);
+  expect([code, out.slice(-same.length)]).toEqual([0, same]);
+  const steps = error.replace('Apply this? [y/N] ', '');
+  expect(steps).toBe(
+    [
+      'done    create tag “treasurer”',
+      'done    create “At most one ether, and no calls”, “Roles are given by the quorum”, “Two treasurers sign”',
+      'done    change the root quorum',
+      '',
+    ].join('\n'),
+  );
+  expect(await readFile(page, 'utf8')).toContain(steps);
+  expect(await policyNames()).toEqual([
+    'At most one ether, and no calls',
+    'Auth proxy',
+    'Roles are given by the quorum',
+    'Two treasurers sign',
+  ]);
+  const { configs } = await coordinator.client.query('get_organization_configs');
+  expect(configs.quorum.threshold).toBe(2);
+  expect(await user.types([...apply, '--profile', 'ann'])).toEqual({ code: 0, out: same, error: '' });
+});
+
+test('where votes are needed, it says whose, is not submitted twice, and another member goes on', async () => {
+  const { user } = treasury;
+  await treasury.edit('eth.tx.value > 1000', 'eth.tx.value > 2000');
+  await treasury.edit(
+    '  - name: Roles',
+    "  - name: Nobody exports\n    effect: deny\n    condition: activity.action == 'EXPORT'\n  - name: Roles",
+  );
+  await treasury.edit('.count() >= 2', '.count() >= 3');
+  const by = (name: string, ...more: string[]) => user.types([...apply, '--yes', '--profile', name, ...more]);
+  const before = await submits();
+  const first = await by('ann');
+  expect([first.code, await submits()]).toEqual([4, before + 1]);
+  const [asked] = await waitingActivities();
+  expect(oneLine(first.out)).toMatch(
+    new RegExp(
+      `Waiting for .* Others approve with countersign approve ${asked!.fingerprint} Then apply the folder again`,
+    ),
+  );
+  const again = await by('ben');
+  expect([again.code, await submits()]).toEqual([4, before + 1]);
+  expect(again.error).toMatch(/^waits {3}create .* submitted before by Ann\n$/);
+
+  const members = ['ben', 'ann'];
+  let rounds = 0;
+  let last = again;
+  for (; last.code === 4 && rounds < 10; rounds++) {
+    for (const { fingerprint, votes } of await waitingActivities()) {
+      const other = votes[0]!.userId === treasury.people['Ann']!.userId ? 'ben' : 'ann';
+      expect((await user.types(['approve', fingerprint, '--profile', other])).code).toBe(0);
+    }
+    last = await by(members[(rounds + 1) % 2]!);
+  }
+  expect([last.code, last.out]).toEqual([0, same]);
+  expect(await user.types(['policies', 'plan', folder, '--exit-code', '--profile', 'ann'])).toMatchObject({ code: 0 });
+  expect(await waitingActivities()).toEqual([]);
+  expect((await policyNames()).filter((name) => name.includes('(next'))).toEqual([]);
+});
+
+test('with --wait it goes on as soon as others have voted; a rejection ends it', async () => {
+  const { user } = treasury;
+  await treasury.edit('eth.tx.value > 2000', 'eth.tx.value > 3000');
+  const waits = (seconds: string) => user.types([...apply, '--yes', '--wait', seconds, '--profile', 'ann', '--json']);
+  const voted = async (verb: string, seconds = '60'): Promise<Typed> => {
+    const applying = waits(seconds);
+    let ended: Typed | undefined;
+    void applying.then((typed) => (ended = typed));
+    while (!ended) {
+      for (const { fingerprint } of await waitingActivities())
+        await user.types([verb, fingerprint, '--profile', 'ben']);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    return applying;
+  };
+  const rejected = await voted('reject');
+  expect(rejected.code).toBe(3);
+  expect(JSON.parse(rejected.out)).toMatchObject({ steps: [{ status: 'ACTIVITY_STATUS_REJECTED' }] });
+  const approved = await voted('approve');
+  expect([approved.code, JSON.parse(approved.out)]).toMatchObject([0, { message: same.trim() }]);
+  expect((await user.types([...apply, '--wait', 'long'])).code).toBe(2);
+
+  await treasury.edit('eth.tx.value > 3000', 'eth.tx.value > 4000');
+  const before = Date.now();
+  expect((await waits('1')).code).toBe(4);
+  expect(Date.now() - before).toBeLessThan(30_000);
+});
+
+test('--fail-on stops it, though it was told yes', async () => {
+  const { user } = treasury;
+  const before = await submits();
+  // The root user is no member of the root quorum any more, and not told what would have been.
+  const { code, out } = await user.types([...apply, '--yes', '--fail-on', 'new-allow']);
+  expect([code, out]).toEqual([
+    1,
+    expect.stringMatching(/\nNothing was changed: --fail-on new-allow stops this plan\.\n$/),
+  ]);
+  expect(await submits()).toBe(before);
+});
