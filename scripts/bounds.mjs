@@ -617,6 +617,14 @@ export const bounds = [
     named: 'however long events are',
   },
   {
+    repair: 'A page that is read from SQLite has a mebibyte of events, or one event, however long they are.',
+    file: 'src/ledger/stores/sqlite/row-pages.ts',
+    from: 'const beyond = sizes.findIndex((size) => (left -= size) < 0);',
+    to: 'const beyond = -1;',
+    test: 'test/ledger/stores/event-file.spec.ts',
+    named: 'a page ends before the events',
+  },
+  {
     repair: 'Explanations of past decisions of one family that wait are 4.',
     file: 'src/replay/reasons-thread.ts',
     from: 'const mostOfFamily = 4;',

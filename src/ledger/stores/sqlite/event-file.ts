@@ -1,8 +1,8 @@
 import type Database from 'libsql';
 import { LatestEntries } from '../../../fairness/latest-entries.js';
 import { isCut, sendsKept } from '../../event-store.js';
-import { fieldsOf, page, ROWS_AT_ONCE, selectJoined, selectRows } from './row-pages.js';
-import type { JoinedRows, Row } from './row-pages.js';
+import { fieldsOf, page, selectJoined, selectRows, selectSizes } from './row-pages.js';
+import type { JoinedRows, JoinedSizes, Row } from './row-pages.js';
 import { OUTCOME } from './sqlite-protocol.js';
 import type { Page } from './sqlite-protocol.js';
 import { WriteAheadLog } from './write-ahead-log.js';
@@ -25,10 +25,12 @@ export class EventFile {
   readonly #lastRevision: Database.Statement;
   readonly #isDeleted: Database.Statement;
   readonly #written: Database.Statement;
+  readonly #streamSizes: Database.Statement;
   readonly #streamRows: Database.Statement;
   readonly #streamJoined: Database.Statement;
   readonly #lastRows: Database.Statement;
   readonly #cut: Database.Statement;
+  readonly #allSizes: Database.Statement;
   readonly #allRows: Database.Statement;
   readonly #allJoined: Database.Statement;
   readonly #heads: LatestEntries<number>;
@@ -55,12 +57,14 @@ export class EventFile {
     this.#lastRevision = database.prepare('SELECT max(revision) AS revision FROM events WHERE stream = ?');
     this.#isDeleted = database.prepare('SELECT 1 FROM deleted_streams WHERE stream = ?');
     this.#written = database.prepare('SELECT id, position FROM events WHERE stream = ? AND revision = ?');
-    const ofStream = `events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ${ROWS_AT_ONCE}`;
+    const ofStream = 'events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?';
+    this.#streamSizes = database.prepare(selectSizes(ofStream));
     this.#streamRows = database.prepare(selectRows(ofStream));
     this.#streamJoined = database.prepare(selectJoined(ofStream));
     this.#lastRows = database.prepare(selectRows('events WHERE stream = ? ORDER BY revision DESC LIMIT ?'));
     this.#cut = database.prepare('DELETE FROM events WHERE stream = ? AND revision <= ?');
-    const ofAll = `events WHERE position > ? ORDER BY position LIMIT ${ROWS_AT_ONCE}`;
+    const ofAll = 'events WHERE position > ? ORDER BY position LIMIT ?';
+    this.#allSizes = database.prepare(selectSizes(ofAll));
     this.#allRows = database.prepare(selectRows(ofAll));
     this.#allJoined = database.prepare(selectJoined(ofAll));
   }
@@ -156,10 +160,11 @@ export class EventFile {
 
   readStream(stream: string, from: number): Page {
     const begin = (last: Pick<JoinedRows, 'revision'> | undefined) => [stream, last ? last.revision + 1 : from];
-    return page(
-      (last) => this.#streamJoined.get(begin(last)) as JoinedRows,
-      (last) => this.#streamRows.all(begin(last)) as Row[],
-    );
+    return page({
+      sizes: (last, most) => this.#streamSizes.get([...begin(last), most]) as JoinedSizes,
+      joined: (last, most) => this.#streamJoined.get([...begin(last), most]) as JoinedRows,
+      single: (last, most) => this.#streamRows.all([...begin(last), most]) as Row[],
+    });
   }
 
   readLast(stream: string, most: number): Page {
@@ -168,10 +173,11 @@ export class EventFile {
   }
 
   readAll(after: number): Page {
-    return page(
-      (last) => this.#allJoined.get([last?.position ?? after]) as JoinedRows,
-      (last) => this.#allRows.all([last?.position ?? after]) as Row[],
-    );
+    return page({
+      sizes: (last, most) => this.#allSizes.get([last?.position ?? after, most]) as JoinedSizes,
+      joined: (last, most) => this.#allJoined.get([last?.position ?? after, most]) as JoinedRows,
+      single: (last, most) => this.#allRows.all([last?.position ?? after, most]) as Row[],
+    });
   }
 
   delete(stream: string): number {

@@ -4,8 +4,8 @@ import type { Fields, Page, Run } from './sqlite-protocol.js';
 
 /** A page ends early once it holds this much text (UTF-16 units), so that large events cannot fill the memory. */
 const PAGE_TEXT = 1 << 20;
-/** Rows taken from SQLite at once while a page is filled: the most by which a page can exceed `PAGE_TEXT`. */
-export const ROWS_AT_ONCE = 50;
+/** Most rows taken from SQLite at once while a page is filled. */
+const ROWS_AT_ONCE = 50;
 
 const COLUMNS = ['position', 'stream', 'revision', 'id', 'type', 'data', 'metadata'] as const;
 const TEXTS = COLUMNS.join(` || char(${SEPARATOR.charCodeAt(0)}) || `);
@@ -36,33 +36,63 @@ export function selectJoined(which: string): string {
   );
 }
 
+/** How long the same rows are, in bytes, without reading them: SQLite has that beside each value. */
+export function selectSizes(which: string): string {
+  return `SELECT group_concat(size) AS sizes FROM (SELECT octet_length(data) + octet_length(metadata) AS size FROM ${which})`;
+}
+
+/** The sizes, as SQLite gives them. */
+export interface JoinedSizes {
+  readonly sizes: string | null;
+}
+
 /** What the next rows begin behind. */
 type Last = Pick<JoinedRows, 'position' | 'revision'>;
 
-/**
- * Rows until the page is full.
- * @param joined gives those behind the last one, joined
- * @param single gives them one by one
- */
-export function page(joined: (last: Last | undefined) => JoinedRows, single: (last: Last | undefined) => Row[]): Page {
+/** The rows behind the last one, so many at most. */
+interface RowsBehind {
+  sizes(last: Last | undefined, most: number): JoinedSizes;
+  /** All in one. */
+  joined(last: Last | undefined, most: number): JoinedRows;
+  /** One by one. */
+  single(last: Last | undefined, most: number): Row[];
+}
+
+/** Rows until the page is full; the first of them however long it is. */
+export function page({ sizes, joined, single }: RowsBehind): Page {
   const runs: Run[] = [];
   let length = 0;
   let count = 0;
   let previous: Last | undefined;
   for (;;) {
-    const some = joined(previous);
-    if (some.count > 0) {
+    const found = sizesIn(sizes(previous, ROWS_AT_ONCE));
+    const fitting = thatFit(found, PAGE_TEXT - length);
+    const rows = count === 0 ? Math.max(fitting, Math.min(found.length, 1)) : fitting;
+    if (rows > 0) {
+      const some = joined(previous, rows);
       // The separator is in no JSON; it is not ours to say that a file has none elsewhere.
-      const run = isWhole(some) ? some.text! : single(previous).flatMap(fieldsOf);
+      const run = isWhole(some) ? some.text! : single(previous, rows).flatMap(fieldsOf);
       runs.push(run);
       length +=
         typeof run === 'string' ? run.length : run.reduce<number>((sum, field) => sum + String(field).length, 0);
+      previous = some;
     }
-    count += some.count;
-    previous = some;
-    if (some.count < ROWS_AT_ONCE) return { kind: 'page', runs, last: true };
+    count += rows;
+    if (rows < found.length) return { kind: 'page', runs, last: false };
+    if (found.length < ROWS_AT_ONCE) return { kind: 'page', runs, last: true };
     if (count >= PAGE_SIZE || length >= PAGE_TEXT) return { kind: 'page', runs, last: false };
   }
+}
+
+function sizesIn({ sizes }: JoinedSizes): readonly number[] {
+  return sizes === null ? [] : sizes.split(',').map(Number);
+}
+
+/** How many of the first fit. */
+function thatFit(sizes: readonly number[], room: number): number {
+  let left = room;
+  const beyond = sizes.findIndex((size) => (left -= size) < 0);
+  return beyond < 0 ? sizes.length : beyond;
 }
 
 function isWhole({ text, count }: JoinedRows): boolean {
