@@ -12,8 +12,10 @@ import { flagsFor } from '../../src/cli/start/memory.js';
 import type { StampingClient } from '../../src/client/stamping-client.js';
 import { generateApiKeyPair, SeededRandomness, submitPath, type ApiKeyPair } from '../../src/testing/index.js';
 import { stampBody } from '../../src/stamps/sign.js';
+import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { Installation, type Run } from '../e2e/installation.js';
 import { exchange } from '../e2e/exchange.js';
+import { sealedTo } from '../e2e/samples.js';
 import {
   doublingTypes,
   emptyPermissions,
@@ -241,6 +243,11 @@ beforeAll(async () => {
     users: [{ userName: 'Member', apiKeys: [agentKey(key)], authenticators: [], oauthProviders: [], userTags: [] }],
   });
   member = { key, organizationId: root.organizationId, address: '203.0.113.50' };
+  // Strangers may ask all that there is to be asked about histories.
+  await root.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', {
+    name: 'FEATURE_NAME_SUB_ORGANIZATION_EVENTS',
+    value: '',
+  });
   strangers = [await signUp('203.0.113.66'), await signUp('203.0.113.67')];
   own = await accountsOf(strangers[0]!);
   parents = await accountsOf({ key: root.key, organizationId: root.organizationId, address: '198.51.100.1' });
@@ -253,6 +260,29 @@ afterAll(async () => {
     one.close();
   }
 });
+
+/** A stranger who has something that waits for votes, and something to seal for. */
+interface Furnished extends Caller {
+  readonly userId: string;
+  readonly activityId: string;
+  readonly importBundle: string;
+}
+
+/** Somebody whom nobody knows, in whose organization a second person waits for votes. */
+async function furnished(address: string): Promise<Furnished> {
+  const owner = await signUp(address);
+  const key = newKey();
+  const second = { userName: 'Second', apiKeys: [agentKey(key)], authenticators: [], oauthProviders: [], userTags: [] };
+  resultOf(await submit(owner, 'ACTIVITY_TYPE_CREATE_USERS_V4', { users: [second] }));
+  const two = { policyName: 'two', effect: 'EFFECT_ALLOW', consensus: 'approvers.count() >= 2', notes: '' };
+  resultOf(await submit(owner, 'ACTIVITY_TYPE_CREATE_POLICY_V3', two));
+  const waiting = await submit({ ...owner, key }, 'ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'tag', userIds: [] });
+  const { activity } = JSON.parse(waiting.text) as { activity: { id: string; status: string } };
+  expect(activity.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+  const started = await submit(owner, 'ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY', { userId: owner.userId });
+  const { importBundle } = resultOf<{ importBundle: string }>(started);
+  return { ...owner, activityId: activity.id, importBundle };
+}
 
 type Request = () => Promise<Answer>;
 
@@ -819,25 +849,45 @@ interface Room {
 }
 
 /** The stranger whose requests are drawn: another in each round, as some delete what they have. */
-let drawing: Caller & { readonly userId: string };
+let drawing: Furnished;
+
+/** Numbers that make names different. */
+let lastName = 0;
+
+/** A passkey as its first use shows it, with as long a statement as may be. */
+function attestation(large: boolean): object {
+  const statement = Buffer.concat([Buffer.from('a16178', 'hex'), Buffer.from('590f00', 'hex'), Buffer.alloc(0xf00)]);
+  const attest = () => ({ format: 'packed', statement });
+  return new SoftwareAuthenticator().register(large ? { attest } : {}).attestation;
+}
 
 /** Values by the names of members where the document does not say all that there is to be said. */
-const known: Readonly<Record<string, () => unknown>> = {
+const known: Readonly<Record<string, (schema: Schema, large: () => boolean) => unknown>> = {
   organizationId: () => drawing.organizationId,
+  activityId: () => drawing.activityId,
   publicKey: () => newKey().publicKey,
   targetPublicKey: () => uncompressed(),
   clientPublicKey: () => newKey().publicKey,
   userId: () => drawing.userId,
   userIds: () => [drawing.userId],
   rootQuorumThreshold: () => 1,
+  threshold: () => 1,
+  policyName: () => `policy ${++lastName}`,
   signWith: () => own.ethereum,
   payload: () => 'ab'.repeat(32),
   encoding: () => 'PAYLOAD_ENCODING_HEXADECIMAL',
   hashFunction: () => 'HASH_FUNCTION_NO_OP',
   path: () => "m/44'/60'/0'/0/0",
   limit: () => '100',
-  before: () => undefined,
-  after: () => undefined,
+  before: cursor,
+  after: cursor,
+  // Points of a history have exactly one member.
+  revision: () => '1',
+  position: () => undefined,
+  time: ({ maxLength }) => (maxLength === 40 ? undefined : "time.now > Timestamp('2000-01-01T00:00:00Z')"),
+  at: () => ({ revision: '1' }),
+  from: ({ type }) => (type === 'integer' ? 1 : { revision: '1' }),
+  to: () => ({ revision: '2' }),
   url: () => `${slowUrl}/drawn`,
   contact: () => 'somebody@example.com',
   userEmail: () => 'somebody@example.com',
@@ -851,15 +901,22 @@ const known: Readonly<Record<string, () => unknown>> = {
   consensus: () => 'approvers.count() >= 1',
   effect: () => 'EFFECT_ALLOW',
   timestampMs: () => undefined,
-  // The sealed parts of other keys, and the answers of authenticators, are not drawn.
-  attestation: () => undefined,
+  attestation: (_schema, large) => attestation(large()),
+  encryptedBundle: (_schema, large) =>
+    sealedTo(drawing.importBundle, large() ? 'a '.repeat(100_000) : Buffer.alloc(32, 1)),
 };
+
+/** Where a page begins: behind something that is there, or nowhere in particular. */
+function cursor({ format }: Schema, large: () => boolean): unknown {
+  if (!large()) return undefined;
+  return format !== 'uuid' ? '1' : large() ? drawing.userId : drawing.activityId;
+}
 
 const uncompressed = () => p256.Point.fromHex(newKey().publicKey).toHex(false);
 
 /** A value that a schema allows, as large as it may be where `large` says so. */
 function drawn(schema: Schema, document: Document, large: () => boolean, room: Room, name = '', depth = 0): unknown {
-  if (Object.hasOwn(known, name)) return known[name]!();
+  if (Object.hasOwn(known, name)) return known[name]!(schema, large);
   if (schema.$ref !== undefined) {
     return drawn(document.components.schemas[schema.$ref.split('/').at(-1)!]!, document, large, room, name, depth);
   }
@@ -945,6 +1002,9 @@ test(
   async () => {
     const document = (await exchange(`${server.url}/openapi.json`)).body as Document;
     const paths = Object.keys(document.paths).filter((path) => /^(?:\/public\/v1\/(?:submit|query)|\/v1)\//.test(path));
+    const submits = paths.filter((path) => path.includes('/submit/'));
+    const schemaOf = (path: string) =>
+      Object.values(document.paths[path]!.post?.requestBody?.content ?? {})[0]?.schema ?? {};
     const request = fc.record({
       larges: fc.array(fc.boolean(), { minLength: 5, maxLength: 40 }),
       bytes: fc.constantFrom(1_000, 60_000, 1_000_000),
@@ -959,17 +1019,27 @@ test(
     const refused = new Map<string, string>();
     let [sent, wellFormed] = [0, 0];
     for (let round = firstRound; round === firstRound || performance.now() < ends; round++) {
-      drawing = await signUp('203.0.113.71');
+      drawing = await furnished('203.0.113.71');
       const some = fc.sample(request, { numRuns: 24, seed: 20_261_122 + round });
       const send = async ({ larges, bytes, kind, times: power, isMember }: (typeof some)[number], at: number) => {
         const path = paths[(round * 24 + at) % paths.length]!;
         seen.add(path);
-        const schema = Object.values(document.paths[path]!.post?.requestBody?.content ?? {})[0]?.schema ?? {};
+        const schema = schemaOf(path);
         let count = 0;
         const large = () => larges[count++ % larges.length]!;
         const body = drawn(schema, document, large, { bytes, values: mostValues }) as Record<string, unknown>;
         const caller = isMember ? member : drawing;
-        const answer = await sendDrawn(caller, path, body, (value, of) => neighbour(value, of, document, kind, power));
+        const change = (value: unknown, of: Schema) => neighbour(value, of, document, kind, power);
+        if (path.endsWith('/dry_run')) {
+          const tried = submits[(round + at) % submits.length]!;
+          const { type, parameters } = drawn(schemaOf(tried), document, large, { bytes, values: mostValues }) as {
+            readonly type: string;
+            readonly parameters: unknown;
+          };
+          const changed = change(parameters, propertyOf(schemaOf(tried), 'parameters', document));
+          Object.assign(body, { timestampMs: String(Date.now()), activity: { type, parameters: changed } });
+        }
+        const answer = await sendDrawn(caller, path, body, change);
         sent += 1;
         if (isWellFormed(answer)) wellFormed += 1;
         else refused.set(path, answer.text.slice(0, 200));
@@ -994,7 +1064,7 @@ test(
         change: (value: unknown, schema: Schema) => unknown,
       ): Promise<Answer> {
         const { organizationId } = caller;
-        const whole = Object.values(document.paths[path]!.post?.requestBody?.content ?? {})[0]?.schema ?? {};
+        const whole = schemaOf(path);
         if (path.startsWith('/v1/')) return proxy(path.slice(4), JSON.stringify(change(body, whole)), caller.address);
         if (path.includes('/query/')) {
           return stamped(caller, path, JSON.stringify({ ...(change(body, whole) as object), organizationId }));
