@@ -277,6 +277,7 @@ module.exports = {
       '^src/wire/',
       '^src/proofs/verify\\.ts$',
       '^src/stamps/',
+      '^src/threads/worker-file\\.ts$',
       '^src/vault/(rotate-kek|kek-record|kek-source|key-encryption)\\.ts$',
       '^src/webhooks/redeliver\\.ts$',
     ]),

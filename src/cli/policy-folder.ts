@@ -36,7 +36,7 @@ export async function testFolder(terminal: Terminal, folder: string, junit: stri
   const names = (await readdir(terminal.path(folder))).filter((name) => name.endsWith('.test.yaml')).sort();
   if (names.length === 0) throw new BadUsage(`\`${folder}\` has no file that ends in .test.yaml`);
   const runs = await Promise.all(
-    names.map(async (name) => runPolicyTests(name, await textOf(terminal, folder, name), policies, rules)),
+    names.map(async (name) => runPolicyTests(name, await textIn(terminal, folder, name), policies, rules)),
   );
   const mistakes = [...policies.mistakes, ...runs.flatMap((run) => run.mistakes)];
   const results = runs.flatMap((run) => run.results);
@@ -62,7 +62,7 @@ async function policiesIn(terminal: Terminal, folder: string): Promise<PolicyFil
 
 /** The text of the file of policies in a folder. @throws {BadUsage} if it cannot be read */
 export function policyText(terminal: Terminal, folder: string): Promise<string> {
-  return textOf(terminal, folder, policyFile);
+  return textIn(terminal, folder, policyFile);
 }
 
 /** The policies in the text of a file; with `idOf`, names stand for what an organization has. */
@@ -70,7 +70,8 @@ export function readPolicies(text: string, idOf?: IdOf): PolicyFile {
   return readPolicyFile(policyFile, text, rules.environment, idOf);
 }
 
-async function textOf(terminal: Terminal, folder: string, name: string): Promise<string> {
+/** The text of a file in a folder. @throws {BadUsage} if it cannot be read */
+export async function textIn(terminal: Terminal, folder: string, name: string): Promise<string> {
   try {
     return await readFile(terminal.path(`${folder}/${name}`), 'utf8');
   } catch (error) {

@@ -4,7 +4,7 @@ import { YamlFile, type Mistake } from './yaml-file.js';
 import { unknownWords } from '../domain/policy/known-literals.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import { PolicyError } from '../domain/policy/syntax.js';
-import type { Policy } from '../domain/policy/types.js';
+import type { Policy, PolicyValue } from '../domain/policy/types.js';
 
 /** A kind of thing that policies name: `'<tag treasurer>'` in a clause stands for the id of the tag. */
 export type NamedKind = 'user' | 'tag' | 'wallet' | 'private key' | 'private key tag';
@@ -155,6 +155,19 @@ function withIds(text: string, names: Names) {
     return whole;
   });
   return { named, unknown };
+}
+
+/** A value of a request as a file has it: whole numbers become those of the language, `<wallet name>` an id. */
+export function valueWithIds(given: unknown, names: Names): PolicyValue {
+  if (typeof given === 'bigint' || typeof given === 'boolean') return given;
+  if (Array.isArray(given)) return given.map((one) => valueWithIds(one, names));
+  if (typeof given === 'object' && given !== null) {
+    return Object.fromEntries(Object.entries(given).map(([name, one]) => [name, valueWithIds(one, names)]));
+  }
+  const text = String(given);
+  const [, kind, name] = /^<(user|tag|wallet|private key tag|private key) ([^<>]+)>$/.exec(text) ?? [];
+  for (const [known, ids] of names) if (known === kind && name !== undefined) return ids.get(name) ?? text;
+  return text;
 }
 
 /** Where a place in the text with ids is in the text with names; at the beginning of a name, if it is within its id. */

@@ -5,7 +5,7 @@ import type { Approval, AuthorizationRequest, PolicyUser, PolicyValue } from '..
 import type { Counts } from './count-vectors.js';
 import type { LintRules } from './lint-subject.js';
 import { minimalApprovers } from './minimal-approvers.js';
-import { recordAt, textsAt, type PolicyFile } from './policy-files.js';
+import { recordAt, textsAt, valueWithIds, type PolicyFile } from './policy-files.js';
 import { YamlFile, type Mistake } from './yaml-file.js';
 
 /** One test of policies, and what came out. */
@@ -46,7 +46,7 @@ export function runPolicyTests(
 }
 
 /** Users by name, with the tags that the tests give them; each has one API key. */
-function readUsers(file: YamlFile, given: unknown, { names }: PolicyFile): ReadonlyMap<string, PolicyUser> {
+export function readUsers(file: YamlFile, given: unknown, { names }: PolicyFile): ReadonlyMap<string, PolicyUser> {
   const tagged = recordAt(file, given ?? {}, ['users'], [...names.get('user')!.keys()]);
   return new Map(
     Array.from(names.get('user')!, ([userName, userId]) => {
@@ -143,23 +143,8 @@ class Run {
 
   private values(key: 'params' | 'resources'): Readonly<Record<string, PolicyValue>> {
     const given = this.test[key] ?? {};
-    const value = this.valueOf(given);
+    const value = valueWithIds(given, this.policies.names);
     return typeof given === 'object' && !Array.isArray(given) ? (value as Readonly<Record<string, PolicyValue>>) : {};
-  }
-
-  /** Whole numbers become those of the language, `<wallet name>` an id. */
-  private valueOf(given: unknown): PolicyValue {
-    if (typeof given === 'bigint') return given;
-    if (typeof given === 'boolean') return given;
-    if (Array.isArray(given)) return given.map((one) => this.valueOf(one));
-    if (typeof given === 'object' && given !== null) {
-      return Object.fromEntries(Object.entries(given).map(([name, one]) => [name, this.valueOf(one)]));
-    }
-    const text = String(given);
-    const [, kind, name] = /^<(user|tag|wallet|private key tag|private key) ([^<>]+)>$/.exec(text) ?? [];
-    for (const [known, ids] of this.policies.names)
-      if (known === kind && name !== undefined) return ids.get(name) ?? text;
-    return text;
   }
 
   private userAt(path: readonly (string | number)[], name: unknown): PolicyUser | undefined {

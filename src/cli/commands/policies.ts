@@ -5,6 +5,7 @@ import type { CliCommand, Outcome } from '../command.js';
 import { lines, table } from '../layout.js';
 import { idsOf, wholeList } from '../named.js';
 import type { Terminal } from '../terminal.js';
+import { mountAnalyze } from './policies-analyze.js';
 
 interface Policy {
   readonly policyId: string;
@@ -51,6 +52,8 @@ export function mountPolicies(policies: CliCommand): void {
       'Require two people to rename a user',
     )
     .answers((options: CreateOptions, name: string) => create(terminal, options, name));
+
+  mountAnalyze(policies);
 
   withProfile(policies.command('lint'))
     .summary('look for policies without effect, and for traps')

@@ -34,6 +34,7 @@ class None extends FunctionCall {
   readonly isFilter = false;
   readonly seeks = undefined;
   readonly isCount = false;
+  readonly meaning = { kind: 'other' } as const;
 
   constructor(
     readonly each: { readonly of: CheckedExpression } & Predicate,

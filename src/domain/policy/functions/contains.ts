@@ -8,7 +8,7 @@ import { AmbiguousText, Doubt, type PolicyType, type PolicyValue } from '../type
 import { adapt, comparable, equalityOf, nameOf } from '../typing.js';
 import { isOfType } from '../values.js';
 import type { Reckoning } from '../worst-case.js';
-import { FunctionCall, type PolicyFunction } from './function.js';
+import { FunctionCall, type Meaning, type PolicyFunction } from './function.js';
 
 /** Whether something is an element of a list. */
 export const contains: PolicyFunction = {
@@ -42,6 +42,7 @@ class Contains extends FunctionCall {
   readonly each = undefined;
   readonly isFilter = false;
   readonly isCount = false;
+  readonly meaning: Meaning;
   /** The elements of a constant list, in lower case if letter case never matters. */
   private readonly members: ReadonlySet<PolicyValue> | undefined;
 
@@ -53,6 +54,7 @@ class Contains extends FunctionCall {
     super({ kind: 'bool' }, at);
     const { item, of } = seeks;
     this.parts = [item, of];
+    this.meaning = { kind: 'contains', item, of, equality };
     this.members = of.kind === 'constant' ? membersOf(of.value as readonly PolicyValue[], equality) : undefined;
   }
 

@@ -3,7 +3,7 @@ import type { Evaluation } from '../evaluate.js';
 import type { CheckedExpression, Position } from '../syntax.js';
 import { Doubt, type PolicyValue } from '../types.js';
 import type { Reckoning } from '../worst-case.js';
-import { FunctionCall, type PolicyFunction } from './function.js';
+import { FunctionCall, type Meaning, type PolicyFunction } from './function.js';
 
 /** How many elements a list has. */
 export const count: PolicyFunction = {
@@ -22,6 +22,7 @@ class Count extends FunctionCall {
   readonly isFilter = false;
   readonly seeks = undefined;
   readonly isCount = true;
+  readonly meaning: Meaning;
 
   constructor(
     private readonly list: CheckedExpression,
@@ -29,6 +30,7 @@ class Count extends FunctionCall {
   ) {
     super({ kind: 'int' }, at);
     this.parts = [list];
+    this.meaning = { kind: 'count', of: list };
   }
 
   override evaluate(evaluation: Evaluation): PolicyValue {

@@ -1,6 +1,6 @@
 import type { ApprovalsReader, Place } from '../consensus-analysis.js';
 import type { Evaluation } from '../evaluate.js';
-import type { CheckedExpression, Expression, Position } from '../syntax.js';
+import type { CheckedExpression, Equality, Expression, Position } from '../syntax.js';
 import type { Clause, PolicyType, PolicyValue } from '../types.js';
 import type { Reckoning } from '../worst-case.js';
 
@@ -57,6 +57,21 @@ export interface Predicate {
   readonly slot: number;
 }
 
+/** What a call does, for those who reason about it without a request. */
+export type Meaning =
+  | ({ readonly kind: 'any' | 'all' | 'filter'; readonly of: CheckedExpression } & Predicate)
+  | {
+      readonly kind: 'contains';
+      readonly item: CheckedExpression;
+      readonly of: CheckedExpression;
+      readonly equality: Equality;
+    }
+  | { readonly kind: 'count'; readonly of: CheckedExpression }
+  /** `name` is the same for the same windows. */
+  | { readonly kind: 'schedule'; readonly name: string }
+  /** Nothing can be said about it without a request. */
+  | { readonly kind: 'other' };
+
 /**
  * A typed call: everything that the language needs to know about it. Every function must define what is abstract here,
  * or it does not compile.
@@ -77,6 +92,8 @@ export abstract class FunctionCall {
 
   /** Maximum steps of evaluating it, in addition to the one for the call, including its parts. */
   abstract worstSteps(reckoning: Reckoning): number;
+
+  abstract readonly meaning: Meaning;
 
   /** Number of schedules parsed with it. */
   abstract readonly schedules: number;

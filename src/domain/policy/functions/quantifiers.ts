@@ -5,7 +5,7 @@ import type { Evaluation } from '../evaluate.js';
 import type { CheckedExpression, Position } from '../syntax.js';
 import { Doubt, type PolicyType, type PolicyValue } from '../types.js';
 import type { Reckoning } from '../worst-case.js';
-import { FunctionCall, type PolicyFunction, type Predicate } from './function.js';
+import { FunctionCall, type Meaning, type PolicyFunction, type Predicate } from './function.js';
 
 const bool: PolicyType = { kind: 'bool' };
 
@@ -85,6 +85,7 @@ abstract class OverElements extends FunctionCall {
 
 class Quantifier extends OverElements {
   readonly isFilter = false;
+  readonly meaning: Meaning;
   private readonly isAll: boolean;
 
   constructor(
@@ -94,6 +95,7 @@ class Quantifier extends OverElements {
   ) {
     super(each, bool, at);
     this.isAll = summary.neutral === true;
+    this.meaning = { kind: this.isAll ? 'all' : 'any', ...each };
   }
 
   override get isTrueOfNothing(): boolean {
@@ -119,6 +121,7 @@ class Quantifier extends OverElements {
 
 class Filter extends OverElements {
   readonly isFilter = true;
+  readonly meaning: Meaning = { kind: 'filter', ...this.each };
 
   override evaluate(evaluation: Evaluation): PolicyValue {
     const list = this.elements(evaluation);

@@ -2,7 +2,7 @@ import type { Evaluation } from '../evaluate.js';
 import { PolicyError, type Expression, type Position } from '../syntax.js';
 import { isInCronSpan, parseCronSpan, parseTimestamp, type CronSpan as Span } from '../time.js';
 import type { PolicyValue } from '../types.js';
-import { FunctionCall, type Checking, type PolicyFunction } from './function.js';
+import { FunctionCall, type Checking, type Meaning, type PolicyFunction } from './function.js';
 
 /** An instant. */
 export const Timestamp: PolicyFunction = {
@@ -32,7 +32,7 @@ export const CronSpan: PolicyFunction = {
     }
     const span = parseCronSpan(cron, duration, zone);
     if (typeof span === 'string') throw new PolicyError(span, at);
-    return new InCronSpan(span, at);
+    return new InCronSpan(span, `CronSpan('${cron}', '${duration}', '${zone}')`, at);
   },
 };
 
@@ -47,12 +47,15 @@ class InCronSpan extends FunctionCall {
   readonly isFilter = false;
   readonly seeks = undefined;
   readonly isCount = false;
+  readonly meaning: Meaning;
 
   constructor(
     private readonly span: Span,
+    name: string,
     at: Position,
   ) {
     super({ kind: 'bool' }, at);
+    this.meaning = { kind: 'schedule', name };
   }
 
   override evaluate({ now, steps }: Evaluation): PolicyValue {

@@ -1,0 +1,21 @@
+import type { CliCommand } from '../command.js';
+import type { AnalyzeOptions } from '../policy-analysis.js';
+
+/** `countersign policies analyze`. */
+export function mountAnalyze(policies: CliCommand): void {
+  const { terminal } = policies;
+  policies
+    .command('analyze')
+    .argument('[folder]', 'with policies.yaml and files that end in .analysis.yaml', '.')
+    .option('--limit <seconds>', 'time for the solver to answer a question', '30')
+    .summary('answer questions about all requests')
+    .description(
+      'Answers the questions of a folder about policies for all requests, not for examples: what can never happen, whether two sets of ' +
+        'policies allow the same, whether one implies another, whom the organization cannot do without. Exits with 1 if an answer is not ' +
+        'the one that the file expects, or is unknown. Needs the package z3-solver.',
+    )
+    .example('countersign policies analyze examples/policies/treasury', 'Answer the questions of a folder')
+    .answers(async (options: AnalyzeOptions, folder: string) =>
+      (await import('../policy-analysis.js')).analyzeFolder(terminal, folder, options),
+    );
+}

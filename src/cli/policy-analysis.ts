@@ -1,0 +1,161 @@
+import { readdir } from 'node:fs/promises';
+import { activities } from '../activities/index.js';
+import { buildRegistry } from '../decide/registry.js';
+import { analysedActivities } from '../lab/analysed-activities.js';
+import { analyse } from '../lab/analysis.js';
+import { readQuestions, type AskedQuestion } from '../lab/analysis-file.js';
+import { mostElements } from '../lab/analysis-open.js';
+import type { AnalysisAnswer, AnalysisSubject, Example } from '../lab/analysis-subject.js';
+import { readPolicyFile, type PolicyFile } from '../lab/policy-files.js';
+import { BadUsage } from './bad-usage.js';
+import type { Outcome } from './command.js';
+import { exitCodes } from './exit-codes.js';
+import { printable, table } from './layout.js';
+import { mistakesShown, textIn } from './policy-folder.js';
+import { SolverProcess } from './solver.js';
+import type { Terminal } from './terminal.js';
+
+const registry = buildRegistry(activities);
+const rules = { environment: registry.policyEnvironment, activities: analysedActivities(registry) };
+
+/** What the command can be given. */
+export interface AnalyzeOptions {
+  /** Seconds for one question to the solver. */
+  readonly limit: string;
+}
+
+interface Told extends AskedQuestion {
+  readonly answer: AnalysisAnswer;
+}
+
+/** Answers the questions of a folder about all requests. */
+export async function analyzeFolder(terminal: Terminal, folder: string, { limit }: AnalyzeOptions): Promise<Outcome> {
+  const seconds = Number(limit);
+  if (!/^\d{1,4}$/.test(limit) || seconds === 0) throw new BadUsage(`--limit ${limit}: must be seconds from 1 to 9999`);
+  const names = (await filesIn(terminal, folder)).filter((name) => name.endsWith('.yaml')).sort();
+  const asking = names.filter((name) => name.endsWith('.analysis.yaml'));
+  if (asking.length === 0) throw new BadUsage(`\`${folder}\` has no file that ends in .analysis.yaml`);
+  const policies = await policiesIn(terminal, folder, 'policies.yaml');
+  const drafts = names.filter((name) => !/\.(?:analysis|test)\.yaml$/.test(name) && name !== 'policies.yaml');
+  const others = new Map(
+    await Promise.all(drafts.map(async (name) => [name, await policiesIn(terminal, folder, name)] as const)),
+  );
+  const read = await Promise.all(
+    asking.map(async (name) => readQuestions(name, await textIn(terminal, folder, name), policies, others, rules)),
+  );
+  const mistakes = [policies, ...others.values(), ...read].flatMap((one) => one.mistakes);
+  if (mistakes.length > 0) return { text: mistakesShown(mistakes), json: { mistakes }, exitCode: exitCodes.failed };
+  const solver = new SolverProcess(seconds * 1000);
+  const told: Told[] = [];
+  try {
+    for (const { subject, asked } of read) {
+      for (const one of asked) {
+        const answer = await analyse(one.question, subject, (script) => solver.run(script));
+        told.push({ ...one, answer });
+      }
+    }
+  } finally {
+    await solver.end();
+  }
+  const isGood = told.every(({ answer, expected }) => answer.answer === expected);
+  return {
+    text: withNames(shown(terminal, told, read[0]!.subject), policies),
+    json: { questions: told.map(forPrograms), bounds: boundsOf(read[0]!.subject) },
+    exitCode: isGood ? exitCodes.done : exitCodes.failed,
+  };
+}
+
+async function filesIn(terminal: Terminal, folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(terminal.path(folder));
+  } catch (error) {
+    throw new BadUsage(`\`${folder}\` cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+async function policiesIn(terminal: Terminal, folder: string, name: string): Promise<PolicyFile> {
+  return readPolicyFile(name, await textIn(terminal, folder, name), rules.environment);
+}
+
+const wordOf = ({ answer: { answer }, words }: Told): string =>
+  answer === 'yes' || answer === 'no'
+    ? words[answer]
+    : answer === 'disagree'
+      ? 'the solver and the evaluator disagree'
+      : answer;
+
+function forPrograms(told: Told) {
+  const { file, name, expected, words, answer } = told;
+  const { example, note, lost, widened } = answer;
+  return {
+    file,
+    name,
+    expected: words[expected],
+    got: wordOf(told),
+    ...(example ? { example } : {}),
+    ...(note === undefined ? {} : { note }),
+    ...(lost ? { lost } : {}),
+    widened,
+  };
+}
+
+function shown(terminal: Terminal, told: readonly Told[], subject: AnalysisSubject): string {
+  const rows = told.map((one) => {
+    const isGood = one.answer.answer === one.expected;
+    return [
+      isGood ? 'ok' : 'FAILED',
+      one.name,
+      isGood ? wordOf(one) : `${wordOf(one)}; expected ${one.words[one.expected]}`,
+    ];
+  });
+  const details = told.flatMap((one) => {
+    const lines = linesOf(one);
+    return lines.length > 0
+      ? [`${printable(one.name)}\n${lines.map((line) => `  ${printable(line)}\n`).join('')}`]
+      : [];
+  });
+  const good = told.filter(({ answer, expected }) => answer.answer === expected).length;
+  const bounds = boundsOf(subject).map((bound) => `  ${printable(bound)}\n`);
+  return [
+    table(terminal, ['', 'QUESTION', 'ANSWER'], rows),
+    ...details,
+    `What is never, or the same, is so for all requests within these bounds:\n${bounds.join('')}`,
+    `${good} of ${told.length} answers are as expected.\n`,
+  ].join('\n');
+}
+
+/** The text with `<wallet Treasury>` where it has the id. */
+function withNames(text: string, { names }: PolicyFile): string {
+  const all = [...names].flatMap(([kind, ids]) => Array.from(ids, ([name, id]) => [id, `<${kind} ${name}>`] as const));
+  return all.reduce((shorter, [id, name]) => shorter.replaceAll(id, printable(name)), text);
+}
+
+function linesOf({ answer: { example, note, lost, widened } }: Told): readonly string[] {
+  return [
+    ...(example ? exampleLines(example) : []),
+    ...(note === undefined ? [] : [note]),
+    ...(lost && lost.length > 0
+      ? [
+          `nobody could do any more: ${lost.length > 8 ? `${lost.slice(0, 8).join(', ')} and ${lost.length - 8} more` : lost.join(', ')}`,
+        ]
+      : []),
+    ...widened.map((one) => `wider than it is: ${one}`),
+  ];
+}
+
+function exampleLines({ activity, submitter, approvals, facts, now }: Example): readonly string[] {
+  const others = approvals.length > 0 ? `, then ${approvals.join(', ')} approve${approvals.length > 1 ? '' : 's'}` : '';
+  const told = Object.entries(facts).map(([path, value]) => `${path} is ${value}`);
+  return [`${submitter} submits ${activity}${others}`, ...told, ...(now === undefined ? [] : [`at ${now}`])];
+}
+
+function boundsOf({ users, quorum }: AnalysisSubject): readonly string[] {
+  return [
+    `the ${users.length} users of the file, each with one API key and one passkey; ${quorum.threshold} of ${quorum.userIds.length} are the root quorum`,
+    `lists in a request have at most ${mostElements} elements; texts and numbers are unlimited within their types, characters up to U+2FFFF`,
+    'hexadecimal values and names of transaction types are as decoders give them; what a request has depends on its kind',
+    'users, tags, policies and credentials stay as they are while it waits; no approval lapses, no clause runs out of steps',
+    'policies alone are asked: a verb may refuse more, such as changes to members of the root quorum',
+    'examples are decided by the code that decides, with votes as a coordinator takes them; no coordinator is started',
+  ];
+}

@@ -1,0 +1,126 @@
+import type { AnalysedActivity } from './analysed-activities.js';
+import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
+import { and, integer, no, not, or, same, text, yes, type Term } from './smt-script.js';
+import type { OpenRequest } from './smt-request.js';
+import type { Limits } from './smt-unknown.js';
+import { fieldOf, type Open } from './smt-values.js';
+
+/** What holds of every request, apart from what policies decide: what can be missing, and what comes together. */
+
+/** The roots whose fields are namespaces of their own: a request has one of them at most. */
+const chains = ['eth', 'solana', 'bitcoin', 'tron'] as const;
+const keys = ['wallet', 'wallets', 'wallet_account', 'private_key'] as const;
+
+/** Fields that a call without data, or of an unknown contract, does not have. */
+const ofCalls: ReadonlySet<string> = new Set(['eth.tx.function_name', 'eth.tx.contract_call_args']);
+const alwaysThere: ReadonlySet<string> = new Set([
+  'activity',
+  'activity.params',
+  'activity.type',
+  'activity.kind',
+  'time',
+  'time.now',
+]);
+
+/** What is unknown of a request, with lists of so many elements at most. */
+export function limitsOf({ vocabulary = {} }: PolicyEnvironment, elements: number): Limits {
+  // What an activity is called is said by the activities themselves.
+  const words = Object.entries(vocabulary).filter(([origin]) => !/^(?:Activity|Credential)\./.test(origin));
+  return {
+    elements,
+    vocabulary: Object.fromEntries(words),
+    widened: new Set(),
+    mayBeMissing: (path) => {
+      if (alwaysThere.has(path) || path.startsWith('users[')) return false;
+      if (ofCalls.has(path)) return true;
+      const [root, ...fields] = path.split('.');
+      if (root === 'activity') return fields.length === 2 && !path.includes('[');
+      return fields.length === 0 ? !path.includes('[') : fields.length === 1 && isChain(root!) && !path.includes('[');
+    },
+    mayBeUnreadable: (path) => !alwaysThere.has(path) && (!path.startsWith('users[') || path.endsWith('.email')),
+  };
+}
+
+const isChain = (name: string): boolean => chains.some((chain) => chain === name);
+
+/** The roots that tell of the key, of each kind of activity: one of these sets. Of other kinds nothing is assumed. */
+const subjects: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  SIGN_TRANSACTION: [['wallet', 'wallet_account'], ['private_key']],
+  SIGN_RAW_PAYLOAD: [['wallet', 'wallet_account'], ['private_key']],
+  SIGN_RAW_PAYLOADS: [['wallet', 'wallet_account'], ['private_key']],
+  EXPORT_WALLET: [['wallet']],
+  EXPORT_WALLET_ACCOUNT: [['wallet', 'wallet_account']],
+  EXPORT_PRIVATE_KEY: [['private_key']],
+  CREATE_WALLET_ACCOUNTS: [['wallet']],
+  UPDATE_WALLET: [['wallet']],
+  DELETE_WALLETS: [['wallets']],
+  DELETE_WALLET_ACCOUNTS: [['wallets']],
+};
+
+/** Makes the open request one of these activities, by the place of each, and as such requests are. */
+export function beOneOf(request: OpenRequest, activities: readonly AnalysedActivity[]): Term {
+  const { script } = request;
+  const which = script.constant('Int');
+  // What it is about was deleted in the meantime, or cannot be read at all.
+  const isGone = script.constant('Bool');
+  const { value } = request.rootAt('activity').open;
+  const params = fieldOf(value, 'params').value;
+  const names = new Set(activities.flatMap((one) => one.params));
+  const gone = script.name(and(...[...keys, ...chains].map((name) => request.rootAt(name).open.isUnreadable)));
+  const alternatives = activities.map((one, place) => {
+    const { type, kind, resource, action, params: exposed, own, isRootOnly, hasResources } = one;
+    const attributes = Object.entries({ type, kind, resource, action }).map(([name, expected]) => {
+      const field = fieldOf(value, name);
+      return expected === undefined ? field.isUnreadable : and(not(field.isUnreadable), holds(field, expected));
+    });
+    const owns = { session: same(request.own, '2'), never: same(request.own, '0'), maybe: not(same(request.own, '2')) };
+    return and(
+      same(which, integer(place)),
+      ...attributes,
+      isRootOnly ? request.isRootOnly : not(request.isRootOnly),
+      owns[own],
+      ...[...names].map((name) => {
+        const isMissing = fieldOf(params, name).isNotApplicable;
+        return exposed.includes(name) ? not(isMissing) : isMissing;
+      }),
+      hasResources
+        ? or(and(isGone, gone), and(not(isGone), subjectOf(request, kind)))
+        : and(not(isGone), nothing(request)),
+    );
+  });
+  script.facts.push(or(...alternatives));
+  return which;
+}
+
+function subjectOf(request: OpenRequest, kind: string): Term {
+  const key = subjects[kind]?.map((roots) => onlyThere(request, keys, roots)) ?? [yes];
+  return and(or(...key), signedBy(request, kind));
+}
+
+/** What is decoded: a transaction of one chain, typed data or nothing. */
+function signedBy(request: OpenRequest, kind: string): Term {
+  if (subjects[kind] === undefined) return yes;
+  const of = (name: string) => fieldOf(request.rootAt('eth').open.value, name).isNotApplicable;
+  if (kind === 'SIGN_TRANSACTION') {
+    const one = chains.map((chain) => onlyThere(request, chains, [chain]));
+    return and(or(...one), not(of('tx')), of('eip_712'), of('eip_7702_authorization'));
+  }
+  const none = onlyThere(request, chains, []);
+  return kind.startsWith('SIGN_') ? or(none, and(onlyThere(request, chains, ['eth']), of('tx'))) : none;
+}
+
+const nothing = (request: OpenRequest): Term => and(onlyThere(request, keys, []), onlyThere(request, chains, []));
+
+/** These of some roots are part of the request, and the others are not. */
+function onlyThere(request: OpenRequest, roots: readonly string[], there: readonly string[]): Term {
+  return and(
+    ...roots.map((name) => {
+      const { isNotApplicable } = request.rootAt(name).open;
+      return there.includes(name) ? not(isNotApplicable) : isNotApplicable;
+    }),
+  );
+}
+
+function holds({ value }: Open, expected: string): Term {
+  return value.kind === 'text' ? same(value.term, text(expected)) : no;
+}

@@ -1,0 +1,84 @@
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { TypingUser } from './typed.js';
+
+const examples = new URL('../../examples/policies/', import.meta.url);
+const page = new URL('../../docs/how-to/analyze-your-policies.md', import.meta.url);
+
+let user: TypingUser;
+
+beforeAll(async () => {
+  user = await TypingUser.sitDown();
+  await cp(fileURLToPath(examples), user.path('examples/policies'), { recursive: true });
+});
+
+afterAll(() => user.leaves());
+
+const analyze = (name: string, ...options: string[]) =>
+  user.types(['policies', 'analyze', `examples/policies/${name}`, ...options]);
+
+it.each(['ci-signing', 'customer-wallets'])('answers the questions of the example %s', async (name) => {
+  const { code, out, error } = await analyze(name);
+  expect([code, error]).toEqual([0, '']);
+  expect(out).toMatch(/\n(\d+) of \1 answers are as expected\.\n$/);
+});
+
+it('says of the treasury what the guide shows', async () => {
+  const { code, out, error } = await analyze('treasury');
+  expect([code, error]).toEqual([0, '']);
+  expect(await readFile(page, 'utf8')).toContain(`$ countersign policies analyze examples/policies/treasury\n${out}`);
+});
+
+const questions = (...lines: readonly string[]) =>
+  writeFile(user.path('examples/policies/treasury/treasury.analysis.yaml'), ['questions:', ...lines, ''].join('\n'));
+
+it('fails where an answer is another, and shows the request', async () => {
+  await questions(
+    '  - can: [Otto]',
+    '    do: SIGN',
+    '    expect: possible',
+    '  - can: anyone',
+    '    do: EXPORT_WALLET',
+    '    expect: never',
+  );
+  const { code, out } = await analyze('treasury', '--json');
+  const { questions: told, bounds } = JSON.parse(out) as {
+    readonly questions: readonly { readonly got: string; readonly example?: { readonly activity: string } }[];
+    readonly bounds: readonly string[];
+  };
+  expect(code).toBe(1);
+  expect(told.map(({ got }) => got)).toEqual(['never', 'possible']);
+  expect(told[1]!.example).toMatchObject({
+    activity: 'ACTIVITY_TYPE_EXPORT_WALLET',
+    approvals: [expect.stringMatching(/^(Ann|Ben)$/)],
+  });
+  expect(bounds.join('\n')).toContain('at most 3 elements');
+});
+
+it('says what a question lacks, with its place', async () => {
+  await questions(
+    '  - can: everyone',
+    '    do: SIGN',
+    '    expect: never',
+    '  - can: anyone',
+    '    do: SING',
+    '    expect: maybe',
+    '  - can: [Nobody]',
+    '    do: SIGN',
+    '    resources: { wallet: { colour: red } }',
+    '    expect: never',
+    '  - implied: [No such policy]',
+    '    by: other.yaml',
+    '    expect: yes',
+    '  - expect: yes',
+  );
+  const { code, out } = await analyze('treasury');
+  expect([code, out.split('\n').map((line) => line.replace(/: .*/, ''))]).toEqual([
+    1,
+    ['2:10', '7:13', '6:9', '8:11', '10:16', '12:15', '13:9', '15:5']
+      .map((place) => `treasury.analysis.yaml:${place}`)
+      .concat(''),
+  ]);
+  expect((await user.types(['policies', 'analyze', 'nowhere'])).code).toBe(2);
+  expect((await analyze('treasury', '--limit', 'soon')).code).toBe(2);
+});

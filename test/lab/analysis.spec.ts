@@ -1,0 +1,147 @@
+import { activities } from '../../src/activities/index.js';
+import { SolverProcess } from '../../src/cli/solver.js';
+import { buildRegistry } from '../../src/decide/registry.js';
+import type { Policy } from '../../src/domain/policy/types.js';
+import { analysedActivities } from '../../src/lab/analysed-activities.js';
+import { analyse } from '../../src/lab/analysis.js';
+import type { AnalysisQuestion, AnalysisSubject, Solve } from '../../src/lab/analysis-subject.js';
+import { policy, users } from '../domain/policy/generated.js';
+
+const registry = buildRegistry(activities);
+const every = analysedActivities(registry);
+const solver = new SolverProcess(60_000);
+const solve: Solve = (script) => solver.run(script);
+
+afterAll(() => solver.end());
+
+const subjectOf = (...policies: readonly Partial<Policy>[]): AnalysisSubject => ({
+  policies: policies.map((fields, index) => policy({ policyId: `p${index}`, ...fields })),
+  quorum: { threshold: 2, userIds: ['root-1', 'root-2'] },
+  users: users.filter(({ credentials }) => credentials.length > 0),
+  environment: registry.policyEnvironment,
+  activities: every,
+});
+const of = (kind: string) => every.filter((one) => one.kind === kind || one.action === kind);
+const can = (
+  subject: AnalysisSubject,
+  kind: string,
+  fields: Partial<Extract<AnalysisQuestion, { kind: 'can' }>> = {},
+) =>
+  analyse(
+    {
+      kind: 'can',
+      users: subject.users.map(({ userId }) => userId).filter((id) => !subject.quorum.userIds.includes(id)),
+      activities: of(kind),
+      given: { params: {}, resources: {} },
+      ...fields,
+    },
+    subject,
+    solve,
+  );
+const sign = "activity.action == 'SIGN'";
+
+it('does not count votes that a coordinator would not collect', async () => {
+  // Whoever asks is denied before the second vote.
+  const subject = subjectOf(
+    { condition: sign, consensus: 'approvers.count() == 2' },
+    { effect: 'EFFECT_DENY', condition: sign, consensus: 'approvers.count() < 2' },
+  );
+  expect(await can(subject, 'SIGN')).toMatchObject({ answer: 'no' });
+});
+
+it('goes on to a request that gets there', async () => {
+  const subject = subjectOf(
+    { condition: `${sign} && wallet.label == 'slow'`, consensus: 'approvers.count() == 2' },
+    { effect: 'EFFECT_DENY', condition: "wallet.label == 'slow'", consensus: 'approvers.count() < 2' },
+    { condition: `${sign} && wallet.label == 'fast'`, consensus: "approvers.any(u, u.tags.contains('ops'))" },
+  );
+  const { answer, example } = await can(subject, 'SIGN');
+  expect([answer, example?.facts['wallet.label']]).toEqual(['yes', "'fast'"]);
+});
+
+it('takes what is unreadable for a denial, and what is not there for none', async () => {
+  const subject = subjectOf({ condition: sign }, { effect: 'EFFECT_DENY', condition: "eth.tx.data != '0x'" });
+  const withData = (data: string) => ({ given: { params: {}, resources: { eth: { tx: { data } } } } });
+  expect(await can(subject, 'SIGN_TRANSACTION', withData('0xab'))).toMatchObject({ answer: 'no' });
+  expect(await can(subject, 'SIGN_TRANSACTION', withData('0x'))).toMatchObject({ answer: 'yes' });
+  expect(await can(subject, 'SIGN_RAW_PAYLOAD')).toMatchObject({ answer: 'yes' });
+});
+
+it('knows that one key signs, and one chain', async () => {
+  const subject = subjectOf({ condition: `${sign} && (wallet.id == 'x' || private_key.id == 'x')` });
+  expect(await can(subject, 'SIGN')).toMatchObject({ answer: 'no' });
+  const chains = subjectOf({ condition: `${sign} && eth.tx.value == 1 && tron.tx.fee_limit == 1` });
+  expect(await can(chains, 'SIGN_TRANSACTION')).toMatchObject({ answer: 'no' });
+});
+
+it('finds a moment for a schedule, and the order of votes', async () => {
+  const ordered = (consensus: string) =>
+    subjectOf({
+      condition: "activity.kind == 'CREATE_WALLET'",
+      consensus,
+      time: "CronSpan('0 9 * * 1', '8h', 'Europe/Berlin') && time.now >= Timestamp('2026-03-03T00:00:00Z')",
+    });
+  // A second approver cannot be read while there is none, so nothing waits for one.
+  const never = ordered("approvers[0].id == 'dev' && approvers[1].tags.contains('ops')");
+  expect(await can(never, 'CREATE_WALLET')).toMatchObject({ answer: 'no' });
+  const subject = ordered("approvers[0].id == 'dev' && approvers.any(u, u.tags.contains('ops'))");
+  const { answer, example } = await can(subject, 'CREATE_WALLET');
+  expect([answer, example?.submitter, new Date(example?.now ?? 0).getUTCDay()]).toEqual(['yes', 'Dev', 1]);
+});
+
+it('reads passkeys, and e-mail addresses that anybody may have', async () => {
+  const passkey = subjectOf({
+    condition: sign,
+    consensus: "credentials.any(c, c.type == 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR')",
+  });
+  expect(await can(passkey, 'SIGN', { approvals: 1, users: ['ops-1'] })).toMatchObject({ answer: 'yes' });
+  expect(await can(passkey, 'SIGN', { approvals: 1, users: ['dev'] })).toMatchObject({ answer: 'no' });
+  const mail = subjectOf({ condition: `${sign} && requester.email == 'a@b.example'` });
+  expect(await can(mail, 'SIGN')).toMatchObject({ answer: 'yes' });
+});
+
+it('compares sets: what is allowed, and of denials what is denied', async () => {
+  const narrow = { policyId: 'a', condition: `${sign} && eth.tx.value <= 5` };
+  const wide = { policyId: 'b', condition: `${sign} && eth.tx.value < 7` };
+  const subject = subjectOf(narrow, wide);
+  const set = (...names: string[]) => ({
+    ...subject,
+    policies: subject.policies.filter(({ policyId }) => names.includes(policyId)),
+  });
+  const implied = (a: string, b: string) => analyse({ kind: 'implied', set: set(a), by: set(b) }, subject, solve);
+  expect(await implied('a', 'b')).toMatchObject({ answer: 'yes' });
+  expect(await implied('b', 'a')).toMatchObject({ answer: 'no', example: { facts: { 'eth.tx.value': '6' } } });
+  expect(await analyse({ kind: 'same', sets: [set('a', 'b'), set('b')] }, subject, solve)).toMatchObject({
+    answer: 'yes',
+  });
+  const denials = subjectOf(
+    { ...narrow, effect: 'EFFECT_DENY', condition: "eth.tx.to == '0xAB'" },
+    { ...wide, effect: 'EFFECT_DENY', condition: "eth.tx.to in ['0xab', '0xcd']" },
+  );
+  const denied = (index: number) => ({ ...denials, policies: [denials.policies[index]!] });
+  const impliedDenial = (a: number, b: number) =>
+    analyse({ kind: 'implied', set: denied(a), by: denied(b) }, denials, solve);
+  expect(await impliedDenial(0, 1)).toMatchObject({ answer: 'yes' });
+  expect(await impliedDenial(1, 0)).toMatchObject({ answer: 'no' });
+});
+
+it('says unknown at the limit, and never takes the word of a solver', async () => {
+  const subject = subjectOf({ condition: `${sign} && wallet.imported` });
+  const question: AnalysisQuestion = {
+    kind: 'can',
+    users: ['dev'],
+    activities: of('SIGN'),
+    given: { params: {}, resources: {} },
+  };
+  expect(await analyse(question, subject, async () => undefined)).toMatchObject({ answer: 'unknown' });
+  expect(await analyse(question, subject, async () => 'unknown')).toMatchObject({ answer: 'unknown' });
+  // A solver that says yes with anything: nobody has voted in this model, or a wallet is not imported.
+  const liar: Solve = async () => 'sat\n((v0 true))';
+  expect(await analyse(question, subject, liar)).toMatchObject({ answer: 'disagree' });
+});
+
+it('ends a solver that takes too long', async () => {
+  const impatient = new SolverProcess(1);
+  expect(await impatient.run('(check-sat)')).toBeUndefined();
+  await impatient.end();
+});
