@@ -4,6 +4,14 @@
  */
 export const bounds = [
   {
+    repair: 'The elements of a list that is too long are not looked into.',
+    file: 'src/wire/validate.ts',
+    from: 'if (Array.isArray(member) && member.length > maxItems) {',
+    to: 'if (Array.isArray(member) && member.length > Infinity + maxItems) {',
+    test: 'test/wire/validate.spec.ts',
+    named: 'a list that is too long',
+  },
+  {
     repair: 'What policies have said stays said while a request is away to be prepared: they are asked once.',
     file: 'src/engine/decide-request.ts',
     from: 'if (begun?.heads !== heads || today.now - begun.now > longestDecisionMs) {',

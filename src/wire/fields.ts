@@ -303,11 +303,14 @@ export function Described(schema: JsonSchema, options: FieldOptions = {}) {
   return field(schema, options);
 }
 
+/** What is wrong with a list that has too few or too many elements. */
+export function sizeOfList(min: number, max: number, has: number | string): string {
+  return `must have ${min} to ${max} elements, has ${has}`;
+}
+
 function listRules(min: number, max: number): PropertyDecorator[] {
   const size = ({ value }: ValidationArguments): string =>
-    value === undefined
-      ? 'is required'
-      : `must have ${min} to ${max} elements, has ${Array.isArray(value) ? value.length : shown(value)}`;
+    value === undefined ? 'is required' : sizeOfList(min, max, Array.isArray(value) ? value.length : shown(value));
   return [
     ArrayMaxSize(max, { message: size }),
     ArrayMinSize(min, { message: size }),

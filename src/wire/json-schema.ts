@@ -4,6 +4,8 @@ export interface JsonSchema {
   readonly $ref?: string;
   readonly $shape?: () => abstract new () => object;
   readonly items?: JsonSchema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean | JsonSchema;

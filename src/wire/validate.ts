@@ -1,5 +1,6 @@
 import { getMetadataStorage, validateSync, type ValidationError } from 'class-validator';
 import { invalidFields } from '../domain/errors.js';
+import { sizeOfList } from './fields.js';
 import { fieldsOfShape } from './json-schema.js';
 
 interface Violation {
@@ -38,7 +39,9 @@ storage.getTargetValidationMetadatas = (shape, ...options) => {
  */
 export function validate<Wire extends object>(shape: new () => Wire, plain: object, path = ''): Wire {
   const found: Violation[] = [];
-  const instance = instanceOf(shape, plain, path, found) as Wire;
+  const tooLong: Violation[] = [];
+  const instance = instanceOf(shape, plain, path, { unknown: found, tooLong }) as Wire;
+  if (tooLong.length > 0) throw invalidFields(tooLong.slice(0, maxViolations));
   // A class without fields has no rules either, and class-validator would treat it as unknown.
   const errors = fieldsOf(shape).size === 0 ? [] : validateSync(instance, validatorOptions);
   found.push(...errors.flatMap((error) => violations(error, path)));
@@ -46,24 +49,36 @@ export function validate<Wire extends object>(shape: new () => Wire, plain: obje
   return instance;
 }
 
+/** What is noted of a request before its rules are checked. */
+interface Noted {
+  readonly unknown: Violation[];
+  readonly tooLong: Violation[];
+}
+
 /**
  * The value as an instance of its class; members that the class does not have are dropped and noted. Not done by
- * class-transformer, which takes `constructor` and `toString` in a request for an object's own methods.
+ * class-transformer, which takes `constructor` and `toString` in a request for an object's own methods. A list of objects
+ * that is too long is not looked into: class-validator would check every element of it as well.
  */
-function instanceOf(shape: Shape, value: unknown, path: string, unknown: Violation[]): unknown {
+function instanceOf(shape: Shape, value: unknown, path: string, noted: Noted): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((item, index) => instanceOf(shape, item, `${path}[${index}]`, unknown));
+  if (Array.isArray(value)) return value.map((item, index) => instanceOf(shape, item, `${path}[${index}]`, noted));
   const fields = fieldsOf(shape);
   const instance = new shape() as Record<string, unknown>;
   for (const [name, member] of Object.entries(value)) {
     const field = path ? `${path}.${name}` : name;
     const schema = fields.get(name)?.schema;
     if (!schema) {
-      unknown.push({ field: field.slice(0, 256), description: 'is not a field of this request' });
+      noted.unknown.push({ field: field.slice(0, 256), description: 'is not a field of this request' });
+      continue;
+    }
+    const { minItems = 0, maxItems = Infinity } = schema;
+    if (Array.isArray(member) && member.length > maxItems) {
+      noted.tooLong.push({ field, description: sizeOfList(minItems, maxItems, member.length) });
       continue;
     }
     const nested = (schema.$shape ?? schema.items?.$shape)?.() as Shape | undefined;
-    instance[name] = nested ? instanceOf(nested, member, field, unknown) : member;
+    instance[name] = nested ? instanceOf(nested, member, field, noted) : member;
   }
   return instance;
 }

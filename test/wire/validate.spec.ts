@@ -117,6 +117,18 @@ test.each<[string, object]>([
   expect(Object.keys(violationsOf({ size: 1, ...members }))).not.toEqual([]);
 });
 
+test('a list that is too long is refused for that alone: no element is looked into', () => {
+  let seen = 0;
+  const leaf = Object.defineProperty({}, 'name', { enumerable: true, get: () => `${++seen}` });
+  const leaves = Array<object>(31).fill(leaf);
+  expect(violationsOf({ size: 10, leaves }, 'parameters')).toEqual({
+    'parameters.leaves': 'must have 0 to 30 elements, has 31',
+  });
+  expect(seen).toBe(0);
+  expect(violationsOf({ size: 1, leaves: leaves.slice(1) })).toEqual({});
+  expect(seen).toBe(30);
+});
+
 test('at most twenty are reported, none of them at length', () => {
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`x${index}`, 1]));
   expect(Object.keys(violationsOf({ size: 1, ...many }))).toHaveLength(20);
