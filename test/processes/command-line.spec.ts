@@ -277,8 +277,16 @@ test(
     const { apiUrl, ...told } = JSON.parse(third.stdout()) as { readonly apiUrl: string };
     expect(told).toMatchObject({ dataDir: user.path('data'), isNew: false });
     expect((await fetch(`${apiUrl}/health/ready`)).status).toBe(200);
-    const toured = await user.json<{ chapters: readonly object[] }>(['tour', '--data-dir', 'data']);
+    const toured = await user.json<{ chapters: { lines: string[] }[] }>(['tour', '--data-dir', 'data']);
     expect(toured.chapters.length).toBeGreaterThan(15);
+    expect(toured.chapters.flatMap(({ lines }) => lines)).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^it passes with "Bob /),
+        'it would be denied',
+        'Newly allowed (1):',
+        expect.stringMatching(/^Nothing is wrong: /),
+      ]),
+    );
     third.child.kill('SIGTERM');
     expect(await third.exit).toEqual({ code: 0, signal: null });
     const bad = installation.run(countersign, { ...settings, PORT: 'eighty' }, ['start']);

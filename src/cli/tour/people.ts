@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ApiError, StampingClient } from '../../client/stamping-client.js';
 import { generateApiKeyPair } from '../../stamps/sign.js';
 import { explained } from '../explain.js';
+import { ifAliceAlone, triedOnly, whoCould } from './lab.js';
 import type { Stage } from './stage.js';
 
 /** The people in the rest of the story. */
@@ -50,8 +51,9 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
   const consensus = `approvers.any(user, user.id == '${userIds[0]}') && approvers.any(user, user.id == '${userIds[1]}')`;
   note(`condition  ${condition}`);
   note(`consensus  ${consensus}`);
+  const policyName = `Four eyes on users ${run}`;
   const policy = await client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
-    policyName: `Four eyes on users ${run}`,
+    policyName,
     effect: 'EFFECT_ALLOW',
     condition,
     consensus,
@@ -63,13 +65,20 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
   const asked = await alice.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: userIds[1], userName: `Robert ${run}` });
   say(`   ${yellow(asked.status)}  approve it by its fingerprint ${asked.fingerprint.slice(0, 23)}…`);
 
+  title('Who could make it pass?');
+  await whoCould(stage, client, asked.id);
+
   title('Bob approves');
   const approved = await bob.approve(asked.fingerprint);
   say(`   ${green(approved.status)}  ${JSON.stringify(approved.result)}`);
 
-  title('Bob tries something that no policy allows him');
+  title('Bob asks what deleting Alice would come to');
+  const deletion = { type: 'ACTIVITY_TYPE_DELETE_USERS', parameters: { userIds: [userIds[0]] } };
+  await triedOnly(stage, bob, deletion);
+
+  title('Bob tries it all the same');
   try {
-    await bob.submit('ACTIVITY_TYPE_DELETE_USERS', { userIds: [userIds[0]] });
+    await bob.submit(deletion.type, deletion.parameters);
     throw new Error('the attempt was not denied');
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 403) throw error;
@@ -115,5 +124,9 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
     activityId: created.id,
   });
   const before = Number(first.events[0]!.revision) - 1;
+
+  title('What if the policy had asked for Alice alone?');
+  await ifAliceAlone(stage, client, { policy: policyName, aliceId: userIds[0], before });
+
   return { client, alice, bob, aliceId: userIds[0], bobId: userIds[1], before, activityId: asked.id };
 }
