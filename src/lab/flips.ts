@@ -1,4 +1,5 @@
 import { rulesNumber } from '../domain/activity/rules.js';
+import { eligibleApprovers } from '../domain/policy/authorize.js';
 import { decisionSteps, Steps } from '../domain/steps.js';
 import { candidateChanges } from './candidates.js';
 import { changed, type Change } from './changes.js';
@@ -26,7 +27,7 @@ const mostInPairs = 24;
 
 /**
  * The smallest changes of facts that would flip a denial, or let pass what waits for votes. Each was tried: `authorize`
- * decided on the changed facts.
+ * decided on the changed facts, and a vote is one that a coordinator would take.
  * @param facts are made anew each time, and are on no meter: each decision has its own
  */
 export function flipsOf(facts: () => Facts, proof: Proof, steps: Steps): Flips {
@@ -93,7 +94,31 @@ class Trying {
     this.tries += 1;
     const steps = new Steps(this.budget);
     const verdict = verdictOf(onMeter(after, steps));
-    this.steps.note(Math.min(steps.spent, this.steps.left));
-    return verdict.outcome;
+    this.note(steps);
+    if (!isBetter(verdict.outcome, this.proof.outcome) || this.areTaken(changes)) return verdict.outcome;
+    return this.proof.outcome;
+  }
+
+  /** Whether each vote among the changes would be taken, one after the other: what is refused flips nothing. */
+  private areTaken(changes: readonly Change[]): boolean {
+    let before = changed(
+      this.facts,
+      changes.filter(({ kind }) => kind !== 'vote'),
+    );
+    for (const change of changes) {
+      if (change.kind !== 'vote') continue;
+      if (!before) return false;
+      const steps = new Steps(this.budget);
+      const { request, approvals, context, member } = onMeter(before, steps);
+      const isTaken = change.userId === member || eligibleApprovers(request, approvals, context).has(change.userId);
+      this.note(steps);
+      if (!isTaken) return false;
+      before = changed(before, [change]);
+    }
+    return true;
+  }
+
+  private note({ spent }: Steps): void {
+    this.steps.note(Math.min(spent, this.steps.left));
   }
 }

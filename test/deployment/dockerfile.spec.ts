@@ -90,7 +90,7 @@ describe('the stages', () => {
 
 describe('the image', () => {
   test('starts what `npm start` starts, without npm and without a build', () => {
-    expect(execForm(only('CMD'))).toEqual(['sh', '-c', `exec ${scripts['start']}`]);
+    expect(execForm(only('CMD'))).toEqual(['sh', '-c', scripts['start']]);
     expect(all('ENTRYPOINT', inherited())).toEqual([]);
     expect(all('RUN', [final]).filter((words) => words.includes('npm'))).toEqual([]);
   });

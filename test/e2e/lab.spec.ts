@@ -93,11 +93,11 @@ describe('explain_activity', () => {
     const told = (flips: ProofShape['flips']) =>
       flips.map(({ outcome, changes }) => `${outcome}: ${changes.map(({ text }) => text).join(', ')}`);
     expect(told(proof!.flips)).toEqual([
-      'allow: “Root user” approves',
       'allow: “Bob” approves',
       'allow: “Root user” asks for it',
       'allow: policy “two make tags” has no consensus',
       'allow: “Alice” is in the root quorum',
+      'allow: “Root user” approves, “Root user” has tag “treasury”',
     ]);
 
     // It goes on waiting, though nobody could let it pass now.

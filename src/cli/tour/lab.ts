@@ -4,6 +4,30 @@ import { printable } from '../layout.js';
 import { whatIfLines } from '../what-if.js';
 import type { Stage } from './stage.js';
 
+/** Why an activity waits, and the smallest changes that would have flipped the decision. */
+export async function whyItWaits({ say, note }: Stage, client: StampingClient, activityId: string): Promise<void> {
+  note('POST /public/v1/query/explain_activity');
+  const { proof } = await client.query<ResponseOf<'explain_activity'>>('explain_activity', { activityId });
+  if (!proof) return;
+  say(`   ${printable(proof.text)}`);
+  for (const { outcome, changes } of proof.flips.slice(0, 4)) {
+    say(`   ${printable(changes.map(({ text }) => text).join(', and '))}: ${outcome}`);
+  }
+}
+
+/** What lint finds in the policies of the organization. */
+export async function linted({ say, note, green }: Stage, client: StampingClient): Promise<void> {
+  note('POST /public/v1/query/lint_policies');
+  const { findings } = await client.query<ResponseOf<'lint_policies'>>('lint_policies');
+  if (findings.length === 0) say(`   ${green('nothing found')}`);
+  for (const { severity, policyName, text } of findings.slice(0, 4)) {
+    say(`   ${severity}: policy “${printable(policyName)}”: ${printable(text)}`);
+  }
+  note(
+    'docs/how-to/policies-as-code.md keeps policies in a folder, with tests; analyze-your-policies.md proves what can never happen',
+  );
+}
+
 /** Who could make a waiting activity pass, from the policies alone. */
 export async function whoCould({ say, note }: Stage, client: StampingClient, activityId: string): Promise<void> {
   note('POST /public/v1/query/list_minimal_approvers');

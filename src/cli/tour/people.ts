@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ApiError, StampingClient } from '../../client/stamping-client.js';
 import { generateApiKeyPair } from '../../stamps/sign.js';
 import { explained } from '../explain.js';
-import { ifAliceAlone, triedOnly, whoCould } from './lab.js';
+import { ifAliceAlone, linted, triedOnly, whoCould, whyItWaits } from './lab.js';
 import type { Stage } from './stage.js';
 
 /** The people in the rest of the story. */
@@ -65,7 +65,8 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
   const asked = await alice.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: userIds[1], userName: `Robert ${run}` });
   say(`   ${yellow(asked.status)}  approve it by its fingerprint ${asked.fingerprint.slice(0, 23)}…`);
 
-  title('Who could make it pass?');
+  title('Why does it wait, and who could make it pass?');
+  await whyItWaits(stage, client, asked.id);
   await whoCould(stage, client, asked.id);
 
   title('Bob approves');
@@ -127,6 +128,9 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
 
   title('What if the policy had asked for Alice alone?');
   await ifAliceAlone(stage, client, { policy: policyName, aliceId: userIds[0], before });
+
+  title('Is anything wrong with the policies?');
+  await linted(stage, client);
 
   return { client, alice, bob, aliceId: userIds[0], bobId: userIds[1], before, activityId: asked.id };
 }
