@@ -80,12 +80,12 @@ export const repairs = [
   },
   {
     rule: 'lab',
-    repair: 'A draft holds from the first event on, or from the one that was named.',
+    repair: 'A what-if holds what the draft says.',
     file: 'src/lab/what-if.ts',
-    from: 'held: { facts, from } }',
-    to: 'held: { facts, from: from + 2 } }',
+    from: 'new HeldDraft(draft);',
+    to: 'new HeldDraft({});',
     test: 'test/lab/what-if.spec.ts',
-    named: 'as having had its policy from the start',
+    named: 'says what would have been allowed',
   },
   {
     rule: 'lab',

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAuthProxy } from '../../src/app/create-auth-proxy.js';
 import { readConfig } from '../../src/config/config.js';
@@ -18,21 +18,24 @@ let proxy: Awaited<ReturnType<typeof createAuthProxy>>;
 let proxyUrl: string;
 const asked: string[] = [];
 
+/** Passes a request on, and its answer back. */
+async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  asked.push(request.url!);
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const { host: _host, connection: _connection, 'content-length': _length, ...headers } = request.headers;
+  const { method = 'GET' } = request;
+  const answer = await fetch(`${coordinator.url}${request.url}`, {
+    method,
+    headers: headers as Record<string, string>,
+    ...(method === 'GET' ? {} : { body: Buffer.concat(chunks) }),
+  });
+  response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+}
+
 beforeAll(async () => {
   coordinator = await startCoordinator({ at: new Date(), settings: { APP: 'api', PROXY_SECRET: secret } });
-  relay = createServer(async (request, response) => {
-    asked.push(request.url!);
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const { host: _host, connection: _connection, 'content-length': _length, ...headers } = request.headers;
-    const { method = 'GET' } = request;
-    const answer = await fetch(`${coordinator.url}${request.url}`, {
-      method,
-      headers: headers as Record<string, string>,
-      ...(method === 'GET' ? {} : { body: Buffer.concat(chunks) }),
-    });
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
-  });
+  relay = createServer((request, response) => void passOn(request, response));
   await new Promise<void>((listening) => relay.listen(0, '127.0.0.1', listening));
   const apiUrl = `http://127.0.0.1:${(relay.address() as AddressInfo).port}`;
   const config = readConfig({ APP: 'proxy', API_URL: apiUrl, PROXY_SECRET: secret });

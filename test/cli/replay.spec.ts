@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
-import type { EventStore } from '../../src/ledger/event-store.js';
 import { eventsFile } from '../../src/ledger/stores/open-event-store.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { OrganizationReplay } from '../../src/replay/organization-replay.js';
