@@ -94,6 +94,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     if (ownTurn) await ownTurn;
     const now = this.clock.now();
     let gone: (() => void) | undefined;
+    let isLarge = false;
     // For the whole request, also when it is answered again once more was read.
     const meter = new Meter();
     const enter = async () => void (gone ??= await answerRoom.enter(turn));
@@ -106,6 +107,10 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       const context: QueryContext = {
         rows: this.rows,
         page,
+        turn: (bytes) => {
+          isLarge ||= bytes > largeBody;
+          return bytes > largeBody ? thisThread.next(turn, { alone: true }) : undefined;
+        },
         now,
         callerOrganizationId: caller.organizationId,
         callerUserId: caller.user.userId,
@@ -152,7 +157,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         answered = await answer([]);
       }
       // Put together from a few large texts, it is copied once more.
-      if (gone) await thisThread.next(turn, { alone: true });
+      if (gone || isLarge) await thisThread.next(turn, { alone: true });
       return { text: answerText(answered), gone: gone ?? (() => undefined) };
     } catch (error) {
       gone?.();

@@ -104,7 +104,9 @@ function storedActivity(rows: Rows, organizationId: string, activityId: string) 
     organizationId,
     activityId,
   );
-  return row && { submitted: BigInt(row['submitted']!), record: JSON.parse(String(row['doc'])) as StoredActivity };
+  if (!row) return undefined;
+  const text = String(row['doc']);
+  return { submitted: BigInt(row['submitted']!), record: JSON.parse(text) as StoredActivity, length: text.length };
 }
 
 /** Id of this organization's activity whose submission, or a vote on it, had this fingerprint. */
@@ -187,9 +189,12 @@ export const getActivity = defineQuery({
   summary: 'One activity, with its votes.',
   request: ActivityRequest,
   response: GetActivityResponse,
-  answer: ({ organizationId, activityId }, { rows, explained }) => ({
-    activity: explained(activityOf(rows, organizationId, activityId)),
-  }),
+  async answer({ organizationId, activityId }, { rows, explained, turn }) {
+    const stored = storedActivity(rows, organizationId, activityId);
+    if (!stored) throw noSuchActivity(organizationId, activityId);
+    await turn(stored.length);
+    return { activity: explained(withVoters(rows, stored.record)) };
+  },
 });
 
 class ListActivitiesRequest extends PaginatedRequest {
@@ -413,9 +418,11 @@ export const listActivityEvents = defineQuery({
   summary: 'The recorded events of an activity, its lifecycle and its effects, in stream order.',
   request: ListActivityEventsRequest,
   response: ListActivityEventsResponse,
-  async answer({ organizationId, activityId, after }, { rows, history, now, page }) {
-    const { record } = storedActivity(rows, organizationId, activityId) ?? {};
-    if (!record) throw noSuchActivity(organizationId, activityId);
+  async answer({ organizationId, activityId, after }, { rows, history, now, page, turn }) {
+    const stored = storedActivity(rows, organizationId, activityId);
+    if (!stored) throw noSuchActivity(organizationId, activityId);
+    await turn(stored.length);
+    const { record } = stored;
     async function* inTurn({ revisions, ...record }: StoredActivity): AsyncGenerator<Typed<RecordedEventShape>> {
       let next = 0;
       let isAfter = after === undefined;

@@ -75,6 +75,8 @@ export interface QueryContext {
     },
     withProof: boolean,
   ) => Promise<DryRunTold & ProofAnswer>;
+  /** To be awaited between two steps of work on something of that size: what is large has a turn to itself for each. */
+  readonly turn: (bytes: number) => Promise<void> | undefined;
   /** A list of the answer, as far as there is room for it. */
   readonly page: <Element extends object>(elements: Elements<Element>) => Promise<Page<Element>>;
   /** One activity as this caller sees it, with what it waits for, and what it would sign. */

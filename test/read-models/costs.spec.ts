@@ -364,6 +364,7 @@ const answered = (path: string, request: object) => {
       history: (id, from) => recordedFrom(organizationStream(id), from),
       envelopes: () => envelope,
       explained: envelope,
+      turn: () => undefined,
       saysNow: () => undefined,
     });
 };

@@ -84,6 +84,7 @@ export function rowsAlone(rows: Rows, organizationId: string): QueryContext {
     dryRun: never,
     envelopes: never,
     explained: never,
+    turn: () => undefined,
     saysNow: never,
     page: pageWriter({ room: () => undefined, turn: () => undefined }),
   };

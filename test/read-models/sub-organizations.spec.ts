@@ -78,6 +78,7 @@ async function ask(
     page: notAsked,
     envelopes: notAsked,
     explained: notAsked,
+    turn: () => undefined,
     saysNow: notAsked,
   };
   const answer = await query.answer({ organizationId: parent, ...request }, context);
