@@ -14,6 +14,7 @@ import { printable, table } from './layout.js';
 import { mistakesShown, textIn } from './policy-folder.js';
 import { SolverProcess } from './solver.js';
 import type { Terminal } from './terminal.js';
+import { Trials, type Execution } from './trial/trials.js';
 
 const registry = buildRegistry(activities);
 const rules = { environment: registry.policyEnvironment, activities: analysedActivities(registry) };
@@ -24,8 +25,14 @@ export interface AnalyzeOptions {
   readonly limit: string;
 }
 
-interface Told extends AskedQuestion {
+interface Answered extends AskedQuestion {
+  readonly subject: AnalysisSubject;
   readonly answer: AnalysisAnswer;
+}
+
+interface Told extends Answered {
+  /** Of an answer with an example. */
+  readonly execution: Execution | undefined;
 }
 
 /** Answers the questions of a folder about all requests. */
@@ -46,24 +53,44 @@ export async function analyzeFolder(terminal: Terminal, folder: string, { limit 
   const mistakes = [policies, ...others.values(), ...read].flatMap((one) => one.mistakes);
   if (mistakes.length > 0) return { text: mistakesShown(mistakes), json: { mistakes }, exitCode: exitCodes.failed };
   const solver = new SolverProcess(seconds * 1000);
-  const told: Told[] = [];
+  const answered: Answered[] = [];
   try {
     for (const { subject, asked } of read) {
       for (const one of asked) {
         const answer = await analyse(one.question, subject, (script) => solver.run(script));
-        told.push({ ...one, answer });
+        answered.push({ ...one, subject, answer });
       }
     }
   } finally {
     await solver.end();
   }
-  const isGood = told.every(({ answer, expected }) => answer.answer === expected);
+  const told = await executed(answered, policies);
   return {
     text: withNames(shown(terminal, told, read[0]!.subject), policies),
     json: { questions: told.map(forPrograms), bounds: boundsOf(read[0]!.subject) },
-    exitCode: isGood ? exitCodes.done : exitCodes.failed,
+    exitCode: told.every(isGood) ? exitCodes.done : exitCodes.failed,
   };
 }
+
+/** With what a coordinator does about the examples, which it is shown in the order of their times. */
+async function executed(answered: readonly Answered[], { names }: PolicyFile): Promise<readonly Told[]> {
+  const trials = new Trials();
+  const done = new Map<Answered, Execution>();
+  const timeOf = ({ answer: { claims = [] } }: Answered): number => claims[0]?.found.now ?? 0;
+  try {
+    for (const one of [...answered].sort((a, b) => timeOf(a) - timeOf(b))) {
+      const { claims, unclaimed } = one.answer;
+      if (claims) done.set(one, await trials.execute(claims, one.subject, names));
+      else if (unclaimed !== undefined) done.set(one, { outcome: 'decided', why: unclaimed });
+    }
+  } finally {
+    await trials.end();
+  }
+  return answered.map((one) => ({ ...one, execution: done.get(one) }));
+}
+
+const isGood = ({ answer, expected, execution }: Told): boolean =>
+  answer.answer === expected && execution?.outcome !== 'disagreed';
 
 async function filesIn(terminal: Terminal, folder: string): Promise<readonly string[]> {
   try {
@@ -77,15 +104,14 @@ async function policiesIn(terminal: Terminal, folder: string, name: string): Pro
   return readPolicyFile(name, await textIn(terminal, folder, name), rules.environment);
 }
 
-const wordOf = ({ answer: { answer }, words }: Told): string =>
-  answer === 'yes' || answer === 'no'
-    ? words[answer]
-    : answer === 'disagree'
-      ? 'the solver and the evaluator disagree'
-      : answer;
+function wordOf({ answer: { answer }, words, execution }: Told): string {
+  if (execution?.outcome === 'disagreed') return 'a coordinator disagrees';
+  if (answer === 'yes' || answer === 'no') return words[answer];
+  return answer === 'disagree' ? 'the solver and the evaluator disagree' : answer;
+}
 
 function forPrograms(told: Told) {
-  const { file, name, expected, words, answer } = told;
+  const { file, name, expected, words, answer, execution } = told;
   const { example, note, lost, widened } = answer;
   return {
     file,
@@ -93,6 +119,7 @@ function forPrograms(told: Told) {
     expected: words[expected],
     got: wordOf(told),
     ...(example ? { example } : {}),
+    ...(execution ? { execution } : {}),
     ...(note === undefined ? {} : { note }),
     ...(lost ? { lost } : {}),
     widened,
@@ -101,11 +128,10 @@ function forPrograms(told: Told) {
 
 function shown(terminal: Terminal, told: readonly Told[], subject: AnalysisSubject): string {
   const rows = told.map((one) => {
-    const isGood = one.answer.answer === one.expected;
     return [
-      isGood ? 'ok' : 'FAILED',
+      isGood(one) ? 'ok' : 'FAILED',
       one.name,
-      isGood ? wordOf(one) : `${wordOf(one)}; expected ${one.words[one.expected]}`,
+      isGood(one) ? wordOf(one) : `${wordOf(one)}; expected ${one.words[one.expected]}`,
     ];
   });
   const details = told.flatMap((one) => {
@@ -114,7 +140,7 @@ function shown(terminal: Terminal, told: readonly Told[], subject: AnalysisSubje
       ? [`${printable(one.name)}\n${lines.map((line) => `  ${printable(line)}\n`).join('')}`]
       : [];
   });
-  const good = told.filter(({ answer, expected }) => answer.answer === expected).length;
+  const good = told.filter(isGood).length;
   const bounds = boundsOf(subject).map((bound) => `  ${printable(bound)}\n`);
   return [
     table(terminal, ['', 'QUESTION', 'ANSWER'], rows),
@@ -130,10 +156,11 @@ function withNames(text: string, { names }: PolicyFile): string {
   return all.reduce((shorter, [id, name]) => shorter.replaceAll(id, printable(name)), text);
 }
 
-function linesOf({ answer: { example, note, lost, widened } }: Told): readonly string[] {
+function linesOf({ answer: { example, note, lost, widened }, execution }: Told): readonly string[] {
   return [
     ...(example ? exampleLines(example) : []),
     ...(note === undefined ? [] : [note]),
+    ...(execution ? [executionLine(execution)] : []),
     ...(lost && lost.length > 0
       ? [
           `nobody could do any more: ${lost.length > 8 ? `${lost.slice(0, 8).join(', ')} and ${lost.length - 8} more` : lost.join(', ')}`,
@@ -149,6 +176,15 @@ function exampleLines({ activity, submitter, approvals, facts, now }: Example): 
   return [`${submitter} submits ${activity}${others}`, ...told, ...(now === undefined ? [] : [`at ${now}`])];
 }
 
+function executionLine(execution: Execution): string {
+  if (execution.outcome === 'decided') return `decided, not executed: ${execution.why}`;
+  if (execution.outcome === 'disagreed') return execution.why;
+  const { steps, as } = execution;
+  const [one = '', other] = steps.map((some) => some.join(', then '));
+  const said = other === undefined ? one : `${one} by the first; ${other} by the second`;
+  return `executed in a coordinator${as === undefined ? '' : ` as ${as}`}: ${said}`;
+}
+
 function boundsOf({ users, quorum }: AnalysisSubject): readonly string[] {
   return [
     `the ${users.length} users of the file, each with one API key and one passkey; ${quorum.threshold} of ${quorum.userIds.length} are the root quorum`,
@@ -156,6 +192,6 @@ function boundsOf({ users, quorum }: AnalysisSubject): readonly string[] {
     'hexadecimal values and names of transaction types are as decoders give them; what a request has depends on its kind',
     'users, tags, policies and credentials stay as they are while it waits; no approval lapses, no clause runs out of steps',
     'policies alone are asked: a verb may refuse more, such as changes to members of the root quorum',
-    'examples are decided by the code that decides, with votes as a coordinator takes them; no coordinator is started',
+    'examples are decided by the code that decides, then executed where it says so: built in a coordinator, with its own ids and keys',
   ];
 }

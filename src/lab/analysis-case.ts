@@ -2,27 +2,12 @@ import { compiled } from './lint-subject.js';
 import { evaluate, type Scope } from '../domain/policy/evaluate.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import { PolicyError } from '../domain/policy/syntax.js';
-import {
-  Doubt,
-  type Approval,
-  type AuthorizationRequest,
-  type PolicyUser,
-  type PolicyValue,
-} from '../domain/policy/types.js';
+import { Doubt, type Approval, type PolicyUser, type PolicyValue } from '../domain/policy/types.js';
 import type { AnalysedActivity } from './analysed-activities.js';
-import type { AnalysedSet, AnalysisSubject, Example } from './analysis-subject.js';
+import type { AnalysedSet, AnalysisSubject, Example, FoundCase } from './analysis-subject.js';
 import { holdsIn, valueIn, type Model } from './smt-model.js';
 import type { OpenDecision, OpenRequest } from './smt-request.js';
 import type { Term } from './smt-script.js';
-
-/** A request as the solver has found it, with its approvals, for the code that decides. */
-export interface FoundCase {
-  readonly request: AuthorizationRequest;
-  readonly users: readonly PolicyUser[];
-  /** The submitter's first. */
-  readonly approvals: readonly Approval[];
-  readonly now: number;
-}
 
 const defaultNow = Date.UTC(2026, 0, 5, 12);
 const halfHour = 1_800_000;

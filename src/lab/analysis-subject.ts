@@ -1,5 +1,5 @@
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
-import type { Policy, PolicyUser, PolicyValue } from '../domain/policy/types.js';
+import type { Approval, AuthorizationRequest, Policy, PolicyUser, PolicyValue } from '../domain/policy/types.js';
 import type { AnalysedActivity } from './analysed-activities.js';
 
 /** A set of policies, and the root quorum that stands above it. */
@@ -56,10 +56,32 @@ export interface Example {
   readonly now?: string;
 }
 
+/** A request as the solver has found it, with its approvals, for the code that decides. */
+export interface FoundCase {
+  readonly request: AuthorizationRequest;
+  readonly users: readonly PolicyUser[];
+  /** The submitter's first. */
+  readonly approvals: readonly Approval[];
+  readonly now: number;
+}
+
+/** What a coordinator must answer to a case, if the solver and the evaluator are right. */
+export interface Claim {
+  /** Its approvals are in the order of the votes: before the last one, it waits. */
+  readonly found: FoundCase;
+  readonly set: AnalysedSet;
+  /** With all approvals. */
+  readonly isAllowed: boolean;
+}
+
 /** What came out. `yes` to `can` is shown by an example, `no` is a proof within the bounds; to the others it is the reverse. */
 export interface AnalysisAnswer {
   readonly answer: 'yes' | 'no' | 'unknown' | 'disagree';
   readonly example?: Example;
+  /** What the example comes to, for a coordinator to show. */
+  readonly claims?: readonly Claim[];
+  /** Why it claims nothing of a coordinator. */
+  readonly unclaimed?: string;
   /** Why it is unknown, or what the example did. */
   readonly note?: string;
   /** Kinds of activity that nobody could do any more. */

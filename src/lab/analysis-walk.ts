@@ -1,7 +1,7 @@
 import { authorize, eligibleApprovers } from '../domain/policy/authorize.js';
 import type { Approval, PolicyUser } from '../domain/policy/types.js';
-import { contextOf, type FoundCase } from './analysis-case.js';
-import type { AnalysedSet, AnalysisSubject } from './analysis-subject.js';
+import { contextOf } from './analysis-case.js';
+import type { AnalysedSet, AnalysisSubject, FoundCase } from './analysis-subject.js';
 
 /** Most decisions that are made to find a way. */
 const mostDecisions = 3_000;

@@ -1,7 +1,15 @@
 import { authorize } from '../domain/policy/authorize.js';
-import { caseOf, contextOf, exampleOf, type FoundCase } from './analysis-case.js';
-import type { AnalysedSet, AnalysisAnswer, AnalysisQuestion, AnalysisSubject, Solve } from './analysis-subject.js';
+import { caseOf, contextOf, exampleOf } from './analysis-case.js';
+import type {
+  AnalysedSet,
+  AnalysisAnswer,
+  AnalysisQuestion,
+  AnalysisSubject,
+  FoundCase,
+  Solve,
+} from './analysis-subject.js';
 import { askSolver, OpenQuestion } from './analysis-open.js';
+import { stepsOf } from './analysis-execution.js';
 import { wayTo } from './analysis-walk.js';
 import { and, apply, integer, not, same, Untranslatable, type Term } from './smt-script.js';
 import { holdsIn, type Model } from './smt-model.js';
@@ -62,8 +70,10 @@ async function can(question: CanQuestion, subject: AnalysisSubject, solve: Solve
     const way = wayTo(made, subject, subject, users, most);
     if (way === undefined) return unknown(open, 'too many orders of votes would have to be tried');
     if (way !== 'none') {
-      const example = exampleOf({ ...made, approvals: way }, subject, open.told(model));
-      return { answer: 'yes', example, widened: open.widened };
+      const found = { ...made, approvals: way };
+      const example = exampleOf(found, subject, open.told(model));
+      const claims = [{ found, set: subject, isAllowed: true }];
+      return { answer: 'yes', example, claims, widened: open.widened };
     }
     // A coordinator would not collect these votes. All that decides on it is the same for every such request.
     if (open.areUsersRead) return unknown(open, 'it would be allowed by votes that a coordinator does not collect');
@@ -108,7 +118,13 @@ async function compare(
   const example = exampleOf(made, subject, open.told(model));
   const verb = isOfDenials ? 'denied' : 'allowed';
   const note = `${verb} by the ${said[0] ? 'first' : 'second'}, not by the ${said[0] ? 'second' : 'first'}`;
-  return { answer: 'no', example, note, widened: open.widened };
+  return {
+    answer: 'no',
+    example,
+    note,
+    ...claimsOf(made, [one, other], said, subject, isOfDenials),
+    widened: open.widened,
+  };
 }
 
 function outcomeFor(made: FoundCase, set: AnalysedSet, subject: AnalysisSubject, isOfDenials: boolean): boolean {
@@ -116,6 +132,20 @@ function outcomeFor(made: FoundCase, set: AnalysedSet, subject: AnalysisSubject,
   const quorum = isOfDenials ? { threshold: 1, userIds: [] } : set.quorum;
   const { outcome } = authorize(made.request, made.approvals, contextOf(made, { ...set, quorum }, subject));
   return isOfDenials ? outcome === 'deny-explicit' : outcome === 'allow';
+}
+
+/** What a coordinator must say under each of two sets, where one can be asked. */
+function claimsOf(
+  found: FoundCase,
+  sets: readonly AnalysedSet[],
+  isAllowed: readonly boolean[],
+  subject: AnalysisSubject,
+  isOfDenials: boolean,
+): Pick<AnalysisAnswer, 'claims' | 'unclaimed'> {
+  if (isOfDenials) return { unclaimed: 'a coordinator answers alike to what is denied and to what nothing allows' };
+  const claims = sets.map((set, index) => ({ found, set, isAllowed: isAllowed[index]! }));
+  const isCollected = claims.every((claim) => stepsOf(claim, subject).length === found.approvals.length);
+  return isCollected ? { claims } : { unclaimed: 'a coordinator does not collect these votes under both' };
 }
 
 async function lockedOut(

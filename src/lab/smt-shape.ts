@@ -84,7 +84,7 @@ export function beOneOf(request: OpenRequest, activities: readonly AnalysedActiv
         return exposed.includes(name) ? not(isMissing) : isMissing;
       }),
       hasResources
-        ? or(and(isGone, gone), and(not(isGone), subjectOf(request, kind)))
+        ? or(and(isGone, gone), and(not(isGone), subjectOf(request, one)))
         : and(not(isGone), nothing(request)),
     );
   });
@@ -92,10 +92,17 @@ export function beOneOf(request: OpenRequest, activities: readonly AnalysedActiv
   return which;
 }
 
-function subjectOf(request: OpenRequest, kind: string): Term {
-  const key = subjects[kind]?.map((roots) => onlyThere(request, keys, roots)) ?? [yes];
+function subjectOf(request: OpenRequest, { type, kind }: AnalysedActivity): Term {
+  const sets = ofPrivateKeys.has(type) ? [['private_key']] : subjects[kind];
+  const key = sets?.map((roots) => onlyThere(request, keys, roots)) ?? [yes];
   return and(or(...key), signedBy(request, kind));
 }
+
+/** Types that can name a private key only, by its id. */
+const ofPrivateKeys: ReadonlySet<string> = new Set([
+  'ACTIVITY_TYPE_SIGN_TRANSACTION',
+  'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD',
+]);
 
 /** What is decoded: a transaction of one chain, typed data or nothing. */
 function signedBy(request: OpenRequest, kind: string): Term {

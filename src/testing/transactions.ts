@@ -1,5 +1,5 @@
 import { base58 } from '@scure/base';
-import { RLP } from 'micro-eth-signer/core/rlp.js';
+import { unsignedEthereum } from '../transactions/unsigned-ethereum.js';
 
 /** An unsigned EIP-1559 transaction. Amounts are in wei. */
 interface EthTransaction {
@@ -27,21 +27,8 @@ export function ethTransaction({
   maxFeePerGas = 20_000_000_000n,
   maxPriorityFeePerGas = 1_000_000_000n,
 }: EthTransaction): string {
-  const fields = [chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas].map(quantity);
-  const encoded = RLP.encode([...fields, fromHex(to), quantity(value), fromHex(data), []]);
-  return `0x02${Buffer.from(encoded).toString('hex')}`;
-}
-
-/** An RLP integer: big-endian, without leading zeros. */
-function quantity(value: bigint): Uint8Array {
-  if (value === 0n) return new Uint8Array();
-  const digits = value.toString(16);
-  return Buffer.from(digits.length % 2 ? `0${digits}` : digits, 'hex');
-}
-
-function fromHex(text: string): Uint8Array {
-  if (!/^0x(?:[0-9a-f]{2})*$/i.test(text)) throw new TypeError(`must be 0x and pairs of hex digits, got \`${text}\``);
-  return Buffer.from(text.slice(2), 'hex');
+  const fees = { type: 'TYPE_2', maxFeePerGas, maxPriorityFeePerGas } as const;
+  return unsignedEthereum({ ...fees, to, value, data, chainId, nonce, gas });
 }
 
 /** A System Program transfer. */

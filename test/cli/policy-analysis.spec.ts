@@ -21,13 +21,22 @@ it.each(['ci-signing', 'customer-wallets'])('answers the questions of the exampl
   const { code, out, error } = await analyze(name);
   expect([code, error]).toEqual([0, '']);
   expect(out).toMatch(/\n(\d+) of \1 answers are as expected\.\n$/);
+  expectExecuted(out);
 });
 
 it('says of the treasury what the guide shows', async () => {
   const { code, out, error } = await analyze('treasury');
   expect([code, error]).toEqual([0, '']);
   expect(await readFile(page, 'utf8')).toContain(`$ countersign policies analyze examples/policies/treasury\n${out}`);
+  expectExecuted(out);
 });
+
+/** Every example was. */
+function expectExecuted(out: string): void {
+  const examples = out.match(/^  \w+ submits /gm) ?? [];
+  expect(examples.length).toBeGreaterThan(0);
+  expect(out.match(/^  executed in a coordinator/gm)).toHaveLength(examples.length);
+}
 
 const questions = (...lines: readonly string[]) =>
   writeFile(user.path('examples/policies/treasury/treasury.analysis.yaml'), ['questions:', ...lines, ''].join('\n'));
@@ -43,7 +52,11 @@ it('fails where an answer is another, and shows the request', async () => {
   );
   const { code, out } = await analyze('treasury', '--json');
   const { questions: told, bounds } = JSON.parse(out) as {
-    readonly questions: readonly { readonly got: string; readonly example?: { readonly activity: string } }[];
+    readonly questions: readonly {
+      readonly got: string;
+      readonly example?: { readonly activity: string };
+      readonly execution?: object;
+    }[];
     readonly bounds: readonly string[];
   };
   expect(code).toBe(1);
@@ -52,6 +65,7 @@ it('fails where an answer is another, and shows the request', async () => {
     activity: 'ACTIVITY_TYPE_EXPORT_WALLET',
     approvals: [expect.stringMatching(/^(Ann|Ben)$/)],
   });
+  expect(told[1]!.execution).toEqual({ outcome: 'executed', steps: [['waits', 'allowed']] });
   expect(bounds.join('\n')).toContain('at most 3 elements');
 });
 

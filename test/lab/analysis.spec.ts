@@ -70,6 +70,11 @@ it('takes what is unreadable for a denial, and what is not there for none', asyn
 it('knows that one key signs, and one chain', async () => {
   const subject = subjectOf({ condition: `${sign} && (wallet.id == 'x' || private_key.id == 'x')` });
   expect(await can(subject, 'SIGN')).toMatchObject({ answer: 'no' });
+  // The first version names a private key by its id.
+  const byWallet = subjectOf({
+    condition: `${sign} && activity.type == 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD' && wallet.id == 'x'`,
+  });
+  expect(await can(byWallet, 'SIGN')).toMatchObject({ answer: 'no' });
   const chains = subjectOf({ condition: `${sign} && eth.tx.value == 1 && tron.tx.fee_limit == 1` });
   expect(await can(chains, 'SIGN_TRANSACTION')).toMatchObject({ answer: 'no' });
 });

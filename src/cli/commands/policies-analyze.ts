@@ -11,8 +11,9 @@ export function mountAnalyze(policies: CliCommand): void {
     .summary('answer questions about all requests')
     .description(
       'Answers the questions of a folder about policies for all requests, not for examples: what can never happen, whether two sets of ' +
-        'policies allow the same, whether one implies another, whom the organization cannot do without. Exits with 1 if an answer is not ' +
-        'the one that the file expects, or is unknown. Needs the package z3-solver.',
+        'policies allow the same, whether one implies another, whom the organization cannot do without. Examples are ' +
+        'executed in a coordinator in memory. Exits with 1 if an answer is not the one that the file expects, or is unknown, or if the ' +
+        'coordinator disagrees. Needs the package z3-solver.',
     )
     .example('countersign policies analyze examples/policies/treasury', 'Answer the questions of a folder')
     .answers(async (options: AnalyzeOptions, folder: string) =>

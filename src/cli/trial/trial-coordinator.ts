@@ -1,0 +1,92 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { ActivityClient } from '../../client/activity-client.js';
+import { apiKeyPairFromPrivate, type ApiKeyPair } from '../../stamps/sign.js';
+import { workerFile } from '../../threads/worker-file.js';
+
+interface Started {
+  readonly apiUrl: string;
+  readonly organizationId: string;
+  readonly apiPrivateKey: string;
+}
+type Reply = Started | { readonly at: number } | { readonly error: string };
+
+/** Longest wait for the process, and for one answer, in milliseconds. */
+const longestMs = 20_000;
+
+/** The coordinator as a child process: real stamps over HTTP on loopback, its events in memory, its clock set by us. */
+export class TrialCoordinator {
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly started: Started,
+    private time: number,
+  ) {}
+
+  /** @throws {Error} if it does not start in time */
+  static async start(at: number): Promise<TrialCoordinator> {
+    const child = fork(workerFile('../../app/trial-worker.js', import.meta.url), {
+      // Settings of whoever analyzes are not for it.
+      env: { PATH: process.env['PATH'] },
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    try {
+      const started = await ask(child, at);
+      if (!('apiUrl' in started)) throw new Error(`it answered ${JSON.stringify(started)} at its start`);
+      return new TrialCoordinator(child, started, at);
+    } catch (error) {
+      child.kill('SIGKILL');
+      throw error;
+    }
+  }
+
+  get url(): string {
+    return this.started.apiUrl;
+  }
+
+  /** Stamps as the user of the installation's root organization. */
+  get root(): ActivityClient {
+    return this.clientOf(apiKeyPairFromPrivate(this.started.apiPrivateKey), this.started.organizationId);
+  }
+
+  clientOf(key: ApiKeyPair, organizationId: string): ActivityClient {
+    return new ActivityClient(this.url, organizationId, key, { now: () => this.time }, longestMs);
+  }
+
+  /** Sets its clock, in milliseconds since the epoch; never back. */
+  async setTime(at: number): Promise<void> {
+    if (at === this.time) return;
+    if (at < this.time) throw new RangeError(`its clock is at ${this.time} and cannot go back to ${at}`);
+    await ask(this.child, at);
+    this.time = at;
+  }
+
+  /** Ends the process. */
+  async end(): Promise<void> {
+    const { child } = this;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+  }
+}
+
+/** One message and its answer. */
+function ask(child: ChildProcess, at: number): Promise<Started | { readonly at: number }> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void): void => {
+      clearTimeout(timer);
+      child.off('message', onMessage).off('exit', onExit).off('error', onError);
+      act();
+    };
+    const onMessage = (reply: Reply): void =>
+      settle(() => ('error' in reply ? reject(new Error(reply.error)) : resolve(reply)));
+    const onExit = (): void => settle(() => reject(new Error('its process ended')));
+    const onError = (error: Error): void => settle(() => reject(error));
+    const timer = setTimeout(
+      () => settle(() => reject(new Error(`it did not answer within ${longestMs / 1000} s`))),
+      longestMs,
+    );
+    child.on('message', onMessage).on('exit', onExit).on('error', onError);
+    child.send({ at });
+  });
+}

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto';
+import type { ActivityClient } from '../../client/activity-client.js';
+import { send, submitPath } from '../../client/stamping-client.js';
+import type { PolicyCredential, PolicyUser } from '../../domain/policy/types.js';
+import type { AnalysedSet, FoundCase } from '../../lab/analysis-subject.js';
+import type { PolicyFile } from '../../lab/policy-files.js';
+import { generateApiKeyPair, type ApiKeyPair } from '../../stamps/sign.js';
+import type { ActivityEnvelope } from '../../wire/envelope.js';
+import { Passkey } from './passkey.js';
+import type { TrialCoordinator } from './trial-coordinator.js';
+
+/** A real user, with one API key and one passkey, as the analysis has them. */
+interface Person {
+  readonly user: PolicyUser;
+  readonly key: ApiKeyPair;
+  readonly passkey: Passkey;
+}
+
+/** An organization of its own for one example: the users, tags, wallets and keys of the file, and no policies yet. */
+export class TrialOrganization {
+  private constructor(
+    private readonly coordinator: TrialCoordinator,
+    /** Stamps as a member of the root quorum, whose threshold is 1 until the organization is `closed`. */
+    readonly founder: ActivityClient,
+    private readonly people: ReadonlyMap<string, Person>,
+    /** Real ids by those of the file. */
+    readonly ids: ReadonlyMap<string, string>,
+  ) {}
+
+  static async found(
+    coordinator: TrialCoordinator,
+    { users }: FoundCase,
+    { quorum }: AnalysedSet,
+    names: PolicyFile['names'],
+  ): Promise<TrialOrganization> {
+    const people = users.map((user) => ({ user, key: newKey(), passkey: new Passkey() }));
+    const members = people.filter(({ user }) => quorum.userIds.includes(user.userId));
+    // Without members of their own, somebody must have founded it.
+    const founders = members.length > 0 ? members : [founderOnly()];
+    const { subOrganizationId, rootUserIds = [] } = await coordinator.root.perform(
+      'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',
+      { subOrganizationName: 'Example', rootQuorumThreshold: 1, rootUsers: founders.map(parametersOf) },
+    );
+    const founder = coordinator.clientOf(founders[0]!.key, subOrganizationId);
+    const ids = new Map(members.map(({ user }, index) => [user.userId, rootUserIds[index]!]));
+    const others = people.filter(({ user }) => !ids.has(user.userId));
+    if (others.length > 0) {
+      const given = others.map((person) => ({ ...parametersOf(person), oauthProviders: [], userTags: [] }));
+      const { userIds } = await founder.perform('ACTIVITY_TYPE_CREATE_USERS_V4', { users: given });
+      for (const [index, { user }] of others.entries()) ids.set(user.userId, userIds[index]!);
+    }
+    for (const [userTagName, id] of names.get('tag') ?? []) {
+      const userIds = users.filter(({ tags }) => tags.includes(id)).map(({ userId }) => ids.get(userId)!);
+      const made = await founder.perform('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName, userIds });
+      ids.set(id, made.userTagId);
+    }
+    for (const [privateKeyTagName, id] of names.get('private key tag') ?? []) {
+      const given = { privateKeyTagName, privateKeyIds: [] };
+      ids.set(id, (await founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', given)).privateKeyTagId);
+    }
+    return new TrialOrganization(coordinator, founder, new Map(people.map((one) => [one.user.userId, one])), ids);
+  }
+
+  /** By the ids of the file. */
+  get userIds(): readonly string[] {
+    return [...this.people.keys()];
+  }
+
+  /** Creates the policies, and raises the threshold of the root quorum: from here on, only its members together decide. */
+  async close({ policies, quorum }: AnalysedSet): Promise<void> {
+    for (let first = 0; first < policies.length; first += 100) {
+      await this.founder.perform('ACTIVITY_TYPE_CREATE_POLICIES', {
+        policies: policies
+          .slice(first, first + 100)
+          .map(({ policyName, effect, notes, condition, consensus, time }) => ({
+            policyName,
+            effect,
+            notes,
+            ...(condition === undefined ? {} : { condition }),
+            ...(consensus === undefined ? {} : { consensus }),
+            ...(time === undefined ? {} : { time }),
+          })),
+      });
+    }
+    const { threshold, userIds } = quorum;
+    if (userIds.length === 0 || threshold === 1) return;
+    await this.founder.perform('ACTIVITY_TYPE_UPDATE_ROOT_QUORUM', { threshold, userIds: [...new Set(userIds)] });
+  }
+
+  /** The users as the coordinator has them, with real ids and keys. */
+  async users(): Promise<readonly PolicyUser[]> {
+    return Promise.all(
+      Array.from(this.people.values(), async ({ user }): Promise<PolicyUser> => {
+        const userId = this.ids.get(user.userId)!;
+        const { user: real } = await this.founder.query('get_user', { userId });
+        const [key, passkey] = [real.apiKeys[0]!, real.authenticators[0]!];
+        const own: readonly PolicyCredential[] = [
+          { id: key.apiKeyId, userId, type: key.credential.type, publicKey: key.credential.publicKey },
+          {
+            id: passkey.authenticatorId,
+            userId,
+            type: passkey.credential.type,
+            publicKey: passkey.credential.publicKey,
+            credentialId: passkey.credentialId,
+          },
+        ];
+        return {
+          userId,
+          userName: user.userName,
+          ...(user.email === undefined ? {} : { email: user.email }),
+          tags: user.tags.map((tag) => this.ids.get(tag) ?? tag),
+          credentials: own,
+        };
+      }),
+    );
+  }
+
+  /** Submits with one of a user's credentials; both by their ids in the file. @throws {ApiError} */
+  async submit(by: PolicyCredential, type: string, parameters: object): Promise<ActivityEnvelope> {
+    const { key, passkey } = this.people.get(by.userId)!;
+    const { organizationId } = this.founder;
+    const client = this.coordinator.clientOf(key, organizationId);
+    if (by.credentialId === undefined) return client.submit(type, parameters);
+    const body = this.founder.submitBody(type, parameters);
+    const headers = { 'X-Stamp-WebAuthn': passkey.stamp(body) };
+    const url = `${this.coordinator.url}${submitPath(type)}`;
+    return (await send<{ readonly activity: ActivityEnvelope }>(url, body, headers)).body.activity;
+  }
+}
+
+/** A new P-256 key pair. */
+export const newKey = (): ApiKeyPair => generateApiKeyPair((count) => randomBytes(count));
+
+const founderOnly = (): Person => ({
+  user: { userId: '', userName: 'Founder', tags: [], credentials: [] },
+  key: newKey(),
+  passkey: new Passkey(),
+});
+
+function parametersOf({ user: { userName, email }, key, passkey }: Person) {
+  return {
+    userName,
+    ...(email === undefined ? {} : { userEmail: email }),
+    apiKeys: [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: key.curve }],
+    authenticators: [passkey.registration('passkey')],
+    oauthProviders: [],
+  };
+}

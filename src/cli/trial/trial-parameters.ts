@@ -1,0 +1,35 @@
+import type { activities } from '../../activities/index.js';
+import type { ParametersOf } from '../../client/activity-client.js';
+import type { PolicyValue } from '../../domain/policy/types.js';
+import { keyParameters } from './key-parameters.js';
+import { organizationParameters } from './organization-parameters.js';
+import type { TrialOrganization } from './trial-organization.js';
+import type { TrialResources } from './trial-resources.js';
+
+/** What the parameters of an example are made of. */
+export interface Making {
+  /** What the example has of wallets, keys and transactions. */
+  readonly facts: Readonly<Record<string, PolicyValue>>;
+  readonly organization: TrialOrganization;
+  readonly resources: TrialResources;
+  /** A parameter that the example gives, by its name in policies. */
+  readonly given: (name: string) => string | undefined;
+  /** The real id of the user it is about. @throws {NotExecuted} if there is none */
+  readonly user: () => string;
+}
+
+/** Parameters, and what policies see of wallets, keys and transactions in them. */
+export interface Made<Parameters> {
+  readonly parameters: Parameters;
+  readonly resources?: Readonly<Record<string, PolicyValue>>;
+}
+
+type ActivityType = Extract<(typeof activities)[number], { readonly kind: 'activity' }>['type'];
+
+/** By the newest type: the least that a valid request says, with what an example gives. */
+export type Makers = {
+  readonly [Type in ActivityType]?: (making: Making) => Promise<Made<ParametersOf<Type>>>;
+};
+
+/** Of the kinds of activity that are executed; examples of others are not. */
+export const makers: Makers = { ...keyParameters, ...organizationParameters };

@@ -1,0 +1,57 @@
+import { activities } from '../../activities/index.js';
+import { buildRegistry } from '../../decide/registry.js';
+import type { PolicyValue } from '../../domain/policy/types.js';
+import type { Claim } from '../../lab/analysis-subject.js';
+import { NotExecuted, recordIn, textIn } from './trial-facts.js';
+import type { TrialOrganization } from './trial-organization.js';
+import { makers, type Made, type Making } from './trial-parameters.js';
+import type { TrialResources } from './trial-resources.js';
+
+const { versions } = buildRegistry(activities);
+const makerOf: Readonly<Record<string, ((making: Making) => Promise<Made<object>>) | undefined>> = makers;
+
+/** A request as it is sent, and what policies see of it that is not as in the example. */
+export interface TrialRequest {
+  /** The newest version of the example's type. */
+  readonly type: string;
+  readonly parameters: object;
+  readonly resources: Readonly<Record<string, PolicyValue>>;
+  readonly params: Readonly<Record<string, PolicyValue | undefined>>;
+}
+
+/** Makes the request of an example in an organization, with all that it needs there. @throws {NotExecuted} */
+export async function requestOf(
+  { found: { request, approvals }, set: { quorum } }: Claim,
+  organization: TrialOrganization,
+  resources: TrialResources,
+): Promise<TrialRequest> {
+  const { definition } = versions.get(request.activity.type)!;
+  const { type } = definition;
+  const make = makerOf[type];
+  if (!make || definition.kind !== 'activity') throw new NotExecuted(`nothing here makes a request of ${type}`);
+  const given = (name: string) => textIn(request.activity.params[name], `activity.params.${name}`);
+  const facts = recordIn(request.resources, 'the request');
+  const user = (): string => {
+    const voters = new Set(approvals.map(({ userId }) => userId));
+    const asked = given('user_id');
+    const named = organization.userIds.find((id) => id === asked);
+    const own = request.ownCredentials === true ? request.submitterId : undefined;
+    const spare = organization.userIds.find((id) => !voters.has(id) && !quorum.userIds.includes(id));
+    const chosen = named ?? own ?? spare;
+    if (chosen === undefined) throw new NotExecuted('there is no user whom it could be about');
+    if (quorum.userIds.includes(chosen) && !voters.has(chosen))
+      throw new NotExecuted('a member of the root quorum is theirs alone, whatever policies say');
+    return organization.ids.get(chosen)!;
+  };
+  const { parameters, resources: real = {} } = await make({ facts, organization, resources, given, user });
+  const params = Object.fromEntries(
+    Object.entries(definition.params ?? {}).map(([name, param]) => [name, param.from(parameters)]),
+  );
+  for (const [name, value] of Object.entries(params)) {
+    const asked = given(name);
+    // Ids and keys are the coordinator's own.
+    if (asked !== undefined && asked !== value && !/_(?:ids?|key)$/.test(name))
+      throw new NotExecuted(`nothing here makes a request with \`${asked}\` as activity.params.${name}`);
+  }
+  return { type, parameters, resources: real, params };
+}

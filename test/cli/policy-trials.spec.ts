@@ -1,0 +1,193 @@
+import { activities } from '../../src/activities/index.js';
+import { makers } from '../../src/cli/trial/trial-parameters.js';
+import { Trials } from '../../src/cli/trial/trials.js';
+import { buildRegistry } from '../../src/decide/registry.js';
+import { analysedActivities } from '../../src/lab/analysed-activities.js';
+import { readQuestions } from '../../src/lab/analysis-file.js';
+import type { AnalysisSubject, Claim, FoundCase } from '../../src/lab/analysis-subject.js';
+import { readPolicyFile } from '../../src/lab/policy-files.js';
+
+const registry = buildRegistry(activities);
+const rules = { environment: registry.policyEnvironment, activities: analysedActivities(registry) };
+const trials = new Trials();
+const now = Date.UTC(2026, 0, 5, 12);
+
+afterAll(() => trials.end());
+
+/** Policies, each as a line of a file, and the users of it. */
+function fileOf(...policies: readonly string[]) {
+  const text = [
+    'quorum: { members: [Ann] }',
+    'users: [Ann, Dev, Ops, Sam]',
+    'tags: [ops]',
+    'wallets: [Treasury]',
+    'privateKeys: [Releases]',
+    'policies:',
+    ...policies.map((fields, index) => `  - { name: Policy ${index}, ${fields} }`),
+  ];
+  const file = readPolicyFile('policies.yaml', text.join('\n'), rules.environment);
+  const { subject, mistakes } = readQuestions('a.yaml', 'users: { Ops: [ops] }', file, new Map(), rules);
+  expect([...file.mistakes, ...mistakes]).toEqual([]);
+  return { file, subject };
+}
+
+type Case = {
+  readonly type?: string;
+  /** `Dev`, or `Dev by passkey`, the submitter first. */
+  readonly by: readonly string[];
+  readonly resources?: FoundCase['request']['resources'];
+  readonly params?: FoundCase['request']['activity']['params'];
+};
+
+const sign = 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2';
+
+function claimOf(subject: AnalysisSubject, { type = sign, by, resources = {}, params = {} }: Case): Claim {
+  const { kind, resource, action, isRootOnly } = rules.activities.find((one) => one.type === type)!;
+  const approvals = by.map((text) => {
+    const [name, how] = text.split(' by ');
+    const { userId, credentials } = subject.users.find(({ userName }) => userName === name)!;
+    return { userId, credential: credentials[how === 'passkey' ? 1 : 0]! };
+  });
+  const activity = {
+    type,
+    kind,
+    params,
+    ...(resource === undefined ? {} : { resource }),
+    ...(action === undefined ? {} : { action }),
+  };
+  const request = {
+    activity,
+    resources,
+    submitterId: approvals[0]!.userId,
+    rootQuorumOnly: isRootOnly,
+    ownCredentials: false,
+  };
+  return { found: { request, users: subject.users, approvals, now }, set: subject, isAllowed: true };
+}
+
+/** What comes of a request that policies are said to allow. */
+async function executed(policies: readonly string[], given: Case) {
+  const { file, subject } = fileOf(...policies);
+  return trials.execute([claimOf(subject, given)], subject, file.names);
+}
+
+const two = 'consensus: approvers.count() >= 2';
+const ofKind = (type: string) => rules.activities.find((one) => one.type === type)!.kind;
+
+it.each(Object.keys(makers))('executes the least request of %s', async (type) => {
+  const isRootOnly = type === 'ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME';
+  const by = isRootOnly ? ['Ann'] : ['Dev', 'Ops'];
+  const policy = `condition: "activity.kind == '${ofKind(type)}'", ${two}`;
+  expect(await executed(isRootOnly ? [] : [policy], { type, by })).toEqual({
+    outcome: 'executed',
+    steps: [isRootOnly ? ['allowed'] : ['waits', 'allowed']],
+  });
+});
+
+it.each([
+  { type: 'LEGACY', chain_id: 137n, gas_price: 7n, max_fee_per_gas: 7n, max_priority_fee_per_gas: 7n },
+  { type: 'TYPE_1', chain_id: 5n, gas: 50_000n, gas_price: 7n },
+  { type: 'TYPE_2', nonce: 9n, max_fee_per_gas: 70n, gas_price: 70n, max_priority_fee_per_gas: 8n },
+  { to: `0x${'ab'.repeat(20)}`, value: 10n ** 20n, data: '0xa9059cbb00', function_signature: '0xa9059cbb' },
+  { to: '', function_signature: '0x60806040' },
+  {},
+])('makes the transaction %o, which a coordinator reads as it is', async (tx) => {
+  const clauses = Object.entries(tx).map(([name, value]) =>
+    typeof value === 'bigint' ? `eth.tx.${name} == ${value}` : `eth.tx.${name} == '${value}'`,
+  );
+  const condition = ["wallet.label == 'Treasury'", ...clauses].join(' && ');
+  const resources = { wallet: { label: 'Treasury' }, eth: { tx } };
+  expect(await executed([`condition: "${condition}"`], { by: ['Dev'], resources })).toMatchObject({
+    outcome: 'executed',
+  });
+});
+
+it('signs with what the file names, and with passkeys', async () => {
+  const condition = `condition: "private_key.id == '<private key Releases>'"`;
+  const passkeys = `consensus: "credentials.filter(c, c.type == 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR').count() >= 2"`;
+  const { file, subject } = fileOf(`${condition}, ${passkeys}`);
+  const resources = { private_key: { id: file.names.get('private key')!.get('Releases')! } };
+  const by = (...approvals: readonly string[]) =>
+    trials.execute([claimOf(subject, { by: approvals, resources })], subject, file.names);
+  expect(await by('Dev by passkey', 'Sam by passkey')).toEqual({ outcome: 'executed', steps: [['waits', 'allowed']] });
+  expect(await by('Dev by passkey', 'Sam by key')).toMatchObject({ outcome: 'disagreed' });
+});
+
+it('tells a claim that a coordinator does not bear out', async () => {
+  const consensus = 'consensus: "approvers.any(u, u.tags.contains(\'<tag ops>\')) && approvers.count() == 2"';
+  const { file, subject } = fileOf(`condition: "activity.action == 'SIGN'", ${consensus}`);
+  const claim = claimOf(subject, { by: ['Dev', 'Ops'] });
+  const outcomeOf = async (changed: Partial<Claim>, found: Partial<FoundCase> = {}) =>
+    trials.execute([{ ...claim, ...changed, found: { ...claim.found, ...found } }], subject, file.names);
+  expect(await outcomeOf({})).toMatchObject({ outcome: 'executed' });
+  expect(await outcomeOf({}, { approvals: claim.found.approvals.slice(0, 1) })).toEqual({
+    outcome: 'disagreed',
+    why: 'in a coordinator it is waits, and should be allowed',
+  });
+  const other = fileOf(`condition: "activity.action == 'EXPORT'", ${consensus}`).subject;
+  expect(await outcomeOf({ set: other })).toMatchObject({ outcome: 'disagreed' });
+  expect(await outcomeOf({ isAllowed: false })).toMatchObject({ outcome: 'disagreed' });
+  const untagged = subject.users.map((user) => ({ ...user, tags: [] }));
+  expect(await outcomeOf({}, { users: untagged })).toMatchObject({ outcome: 'disagreed' });
+});
+
+it('executes a request under each of two sets', async () => {
+  const { file, subject } = fileOf('condition: "activity.action == \'SIGN\'"');
+  const claim = claimOf(subject, { type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD', by: ['Dev'] });
+  const other: Claim = { ...claim, set: { ...subject, policies: [] }, isAllowed: false };
+  expect(await trials.execute([claim, other], subject, file.names)).toEqual({
+    outcome: 'executed',
+    steps: [['allowed'], ['denied']],
+    as: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2',
+  });
+});
+
+it('says why an example is not executed', async () => {
+  const allow = ['effect: allow'];
+  const whyNot = async (given: Partial<Case>, policies: readonly string[] = allow) => {
+    const result = await executed(policies, { by: ['Dev'], ...given });
+    return result.outcome === 'decided' ? result.why : result;
+  };
+  const resources = (values: Case['resources']) => whyNot({ resources: values });
+  expect(await whyNot({ type: 'ACTIVITY_TYPE_OAUTH2_AUTHENTICATE' })).toContain(
+    'makes a request of ACTIVITY_TYPE_OAUTH2',
+  );
+  expect(await resources({ solana: { tx: { recent_blockhash: 'x' } } })).toContain('a transaction of solana');
+  expect(await resources({ eth: { tx: { value: -1n } } })).toContain('a negative eth.tx.value');
+  expect(await resources({ eth: { tx: { to: '0x' } } })).toContain('no transaction goes to `0x`');
+  expect(await resources({ eth: { tx: { data: 'aa' } } })).toContain('has the data `aa`');
+  expect(await resources({ eth: { tx: { function_name: 'transfer' } } })).toContain('a given eth.tx.function_name');
+  expect(await resources({ eth: { tx: { max_fee_per_gas: 1n, gas_price: 2n } } })).toContain('different fees 2, 1');
+  expect(await resources({ wallet: { imported: true } })).toContain('a wallet that was imported');
+  expect(await resources({ wallet: { label: '' } })).toContain('no wallet is called ``');
+  const encoded = { encoding: 'PAYLOAD_ENCODING_EIP712' };
+  expect(await whyNot({ type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', params: encoded })).toContain(
+    'in PAYLOAD_ENCODING_EIP712',
+  );
+  // The key is the coordinator's own choice, and what the policy asks for is another.
+  const given = { type: 'ACTIVITY_TYPE_EXPORT_WALLET', params: { target_public_key: 'ab' } };
+  const own = `condition: "activity.params.target_public_key == 'ab'"`;
+  expect(await whyNot(given, [own])).toContain('comes to something else');
+  // A chain that is not read may be any; one that is read, only itself.
+  expect(await resources({ bitcoin: {} })).toMatchObject({ outcome: 'executed' });
+  const notOfEthereum = ['effect: allow', 'effect: deny, condition: "eth.tx.to != \'0xab\'"'];
+  expect(await whyNot({ resources: { bitcoin: {} } }, notOfEthereum)).toContain('comes to something else');
+  // Policies allow it, and the verb does not.
+  const { file, subject } = fileOf(...allow);
+  const about = { user_id: file.names.get('user')!.get('Ann')! };
+  const theirs = claimOf(subject, { type: 'ACTIVITY_TYPE_UPDATE_USER', by: ['Dev'], params: about });
+  expect(await trials.execute([theirs], subject, file.names)).toMatchObject({
+    why: 'a member of the root quorum is theirs alone, whatever policies say',
+  });
+});
+
+it('stops executing at its limit', async () => {
+  const { file, subject } = fileOf('effect: allow');
+  const impatient = new Trials(0);
+  const claims = [claimOf(subject, { by: ['Dev'] })];
+  expect(await impatient.execute(claims, subject, file.names)).toEqual({
+    outcome: 'decided',
+    why: 'executing examples took more than 0 s',
+  });
+  await impatient.end();
+});
