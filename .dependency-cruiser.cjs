@@ -64,7 +64,6 @@ module.exports = {
         '^src/domain/(errors|uuid|activity/recorded-form)\\.ts$',
         '^src/ports/(clock|randomness)\\.ts$',
         '^src/fairness/latest-entries\\.ts$',
-        '^src/threads/worker-file\\.ts$',
       ],
     ),
     only(
@@ -277,7 +276,6 @@ module.exports = {
       '^src/wire/',
       '^src/proofs/verify\\.ts$',
       '^src/stamps/',
-      '^src/threads/worker-file\\.ts$',
       '^src/transactions/unsigned-ethereum\\.ts$',
       '^src/vault/(rotate-kek|kek-record|kek-source|key-encryption)\\.ts$',
       '^src/webhooks/redeliver\\.ts$',

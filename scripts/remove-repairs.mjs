@@ -55,7 +55,7 @@ export default { ...base, rootDir: ${JSON.stringify(folder)}, globalSetup: undef
 function run({ test, named, attack }) {
   const only = named === undefined ? [] : ['-t', named];
   const jest = join(root, 'node_modules/jest/bin/jest.js');
-  const options = ['--experimental-vm-modules', jest, '--config', join(folder, 'jest.config.mjs'), '--maxWorkers=1'];
+  const options = [jest, '--config', join(folder, 'jest.config.mjs'), '--maxWorkers=1'];
   const { status, stderr, error } = spawnSync(process.execPath, [...options, test, ...only], {
     cwd: folder,
     encoding: 'utf8',

@@ -1,5 +1,4 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { workerFile } from '../threads/worker-file.js';
 import { BadUsage } from './bad-usage.js';
 
 type Reply = { readonly answer?: string; readonly error?: string; readonly isMissing?: boolean };
@@ -16,7 +15,7 @@ export class SolverProcess {
    * @throws {BadUsage} without the package
    */
   async run(script: string): Promise<string | undefined> {
-    const child = (this.child ??= fork(workerFile('./solver-worker.js', import.meta.url), {
+    const child = (this.child ??= fork(new URL('./solver-worker.js', import.meta.url), {
       stdio: 'inherit',
       execArgv: [],
     }));

@@ -4,7 +4,6 @@ import { CoordinatorError, limitExceeded } from '../domain/errors.js';
 import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
 import { outcomeIn, type ThreadAnswer } from '../transactions/between-threads.js';
 import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
-import { workerFile } from '../threads/worker-file.js';
 
 interface Waiting {
   readonly job: ToRead;
@@ -49,7 +48,7 @@ export class ReadingThreads {
   constructor({
     most,
     longestMs = usualLongestMs,
-    file = workerFile('../transactions/reading-worker.js', import.meta.url),
+    file = new URL('../transactions/reading-worker.js', import.meta.url),
   }: ReadingThreadsOptions = {}) {
     this.#most = most ?? Math.max(1, Math.min(4, availableParallelism() - 1));
     this.#longestMs = longestMs;

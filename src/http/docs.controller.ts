@@ -14,22 +14,20 @@ import { openApiDocument, type ProxyEndpoint } from './openapi.js';
 
 const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
-/** The pages built from the Markdown in `docs/`; relative to `dist/http`, and to `src/http` in tests. */
-const site = ['../site/', '../../dist/site/']
-  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
-  .find((path) => existsSync(path));
+/** The pages built from the Markdown in `docs/`. */
+const site = fileURLToPath(new URL('../site/', import.meta.url));
 
 /** The files served, by path below /docs/: a request never determines a file name. */
 const pages: ReadonlySet<string> = new Set(
-  site === undefined
-    ? []
-    : readdirSync(site, { recursive: true, withFileTypes: true })
+  existsSync(site)
+    ? readdirSync(site, { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map(({ parentPath, name }) =>
           join(parentPath, name)
             .slice(site.length)
             .replace(/\.html$/, ''),
-        ),
+        )
+    : [],
 );
 
 const pageTypes: Readonly<Record<string, string>> = {
@@ -124,7 +122,7 @@ export class DocsController {
   }
 
   private async page(path: string, reply: FastifyReply): Promise<Buffer> {
-    if (site === undefined || !pages.has(path)) {
+    if (!pages.has(path)) {
       throw new CoordinatorError('NOT_FOUND', 'page not found: /docs lists all pages');
     }
     const extension = extname(path);

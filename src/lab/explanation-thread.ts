@@ -1,7 +1,6 @@
 import type { EventReader } from '../ledger/event-store.js';
 import type { ProofAnswer, ProofQuestion } from '../read-models/explanations.js';
 import { HistoryThread, type HistoryThreadOptions } from '../replay/history-thread.js';
-import { workerFile } from '../threads/worker-file.js';
 
 /** Proofs for one family of organizations, in progress or waiting. */
 const mostOfFamily = 4;
@@ -10,7 +9,7 @@ const mostOfFamily = 4;
 export class ExplanationThread extends HistoryThread<ProofQuestion, ProofAnswer> {
   constructor(
     store: Pick<EventReader, 'read'>,
-    { longestMs, file = workerFile('./explanation-worker.js', import.meta.url) }: HistoryThreadOptions = {},
+    { longestMs, file = new URL('./explanation-worker.js', import.meta.url) }: HistoryThreadOptions = {},
   ) {
     const noun = { one: 'the explanation', many: 'proofs of decisions' };
     super(store, { name: 'explanations', file, longestMs, mostOfFamily, noun });

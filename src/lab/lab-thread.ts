@@ -1,6 +1,5 @@
 import { Families } from '../fairness/families.js';
 import { OwnThread } from '../threads/own-thread.js';
-import { workerFile } from '../threads/worker-file.js';
 import type { LintReport } from './lint-policies.js';
 import type { LintSubject } from './lint-subject.js';
 import type { ToldApprovers, ToldQuestion } from './told-approvers.js';
@@ -39,7 +38,7 @@ export class LabThread {
 
   constructor({
     longestMs = usualLongestMs,
-    file = workerFile('./lab-worker.js', import.meta.url),
+    file = new URL('./lab-worker.js', import.meta.url),
   }: LabThreadOptions = {}) {
     this.thread = new OwnThread({
       name: 'lab',

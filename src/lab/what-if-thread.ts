@@ -7,7 +7,6 @@ import type { EventReader } from '../ledger/event-store.js';
 import { packEvents, type PackedEvents } from '../read-models/packed-events.js';
 import type { WhatIfQuestion, WhatIfResponse } from '../read-models/what-if.js';
 import { OwnThread } from '../threads/own-thread.js';
-import { workerFile } from '../threads/worker-file.js';
 
 /** Questions of one family of organizations, running or waiting. */
 const mostOfFamily = 2;
@@ -51,7 +50,7 @@ export class WhatIfThread {
 
   constructor(
     private readonly store: Pick<EventReader, 'read' | 'head'>,
-    { longestMs = usualLongestMs, file = workerFile('./what-if-worker.js', import.meta.url) }: WhatIfThreadOptions = {},
+    { longestMs = usualLongestMs, file = new URL('./what-if-worker.js', import.meta.url) }: WhatIfThreadOptions = {},
   ) {
     this.thread = new OwnThread({
       name: 'what-if',

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.js';
 import { canonicalJson } from '../ledger/chain.js';
 import type { Measurements } from './attestor.js';
 
-/** The folder of the running program, with a trailing `/`: `dist`, or `src` in tests. */
+/** The folder of the running program, `dist`, with a trailing `/`. */
 const program = fileURLToPath(new URL('../', import.meta.url));
 /** Where the package is installed. */
 const installed = fileURLToPath(new URL('../../', import.meta.url));

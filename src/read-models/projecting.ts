@@ -6,7 +6,6 @@ import { packEvents } from './packed-events.js';
 import { ReadModelDatabase, type Rows } from './database.js';
 import { readModels } from './index.js';
 import { lastProjected, Projector, type EventSource, type Progress } from './projector.js';
-import { workerFile } from '../threads/worker-file.js';
 
 export const PROJECTING = Symbol('Projecting');
 
@@ -44,7 +43,7 @@ export async function projectIntoFile(
 ): Promise<Projecting> {
   const source: EventSource = { identity, head, isAnother: !(await hasWhatWasProjected(store, file)) };
   // Flags of the process such as --input-type are not meant for the thread, and some would stop it.
-  const worker = new Worker(workerFile('./projector-worker.js', import.meta.url), {
+  const worker = new Worker(new URL('./projector-worker.js', import.meta.url), {
     workerData: { file, source },
     execArgv: [],
   });

@@ -8,7 +8,6 @@ import { OwnThread } from '../threads/own-thread.js';
 import { packEvents } from './packed-events.js';
 import { mostBytesOfPages, type Page } from './pages.js';
 import type { ToTell } from './telling.js';
-import { workerFile } from '../threads/worker-file.js';
 
 /** Pages of one family of organizations, running or waiting. */
 const mostOfFamily = 8;
@@ -34,7 +33,7 @@ export class TellingThread {
   constructor(
     private readonly store: Pick<EventStore, 'read'>,
     private readonly rows: Rows,
-    { longestMs = usualLongestMs, file = workerFile('./telling-worker.js', import.meta.url) }: TellingOptions = {},
+    { longestMs = usualLongestMs, file = new URL('./telling-worker.js', import.meta.url) }: TellingOptions = {},
   ) {
     this.thread = new OwnThread({
       name: 'telling',

@@ -1,7 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { EventReader } from '../ledger/event-store.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
-import { workerFile } from '../threads/worker-file.js';
 import { HistoryThread, type HistoryThreadOptions } from './history-thread.js';
 
 /** Explanations for one family of organizations, running or waiting. */
@@ -16,7 +15,7 @@ export class ReasonsThread {
 
   constructor(
     store: Pick<EventReader, 'read'>,
-    { longestMs, file = workerFile('./reasons-worker.js', import.meta.url) }: HistoryThreadOptions = {},
+    { longestMs, file = new URL('./reasons-worker.js', import.meta.url) }: HistoryThreadOptions = {},
   ) {
     const noun = { one: 'the explanation', many: 'explanations of past decisions' };
     this.thread = new HistoryThread(store, { name: 'reasons', file, longestMs, mostOfFamily, noun });

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { RecordedStamp } from './verify-vote.js';
-import { workerFile } from '../threads/worker-file.js';
 
 /** Maximum stamps in progress: beyond that, the sender waits. */
 const mostWaiting = 1_000;
@@ -16,7 +15,7 @@ interface Waiting {
 
 /** Verifies recorded stamps in a separate thread: half the work of verifying a history. */
 export class StampThread {
-  private readonly worker = new Worker(workerFile('./stamp-worker.js', import.meta.url), {
+  private readonly worker = new Worker(new URL('./stamp-worker.js', import.meta.url), {
     name: 'stamps',
     execArgv: [],
   });

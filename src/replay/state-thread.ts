@@ -6,7 +6,6 @@ import type { StateBounds } from './kept-states.js';
 import { OwnThread } from '../threads/own-thread.js';
 import type { PackedEvents } from '../read-models/packed-events.js';
 import type { StateAnswer, StateQuestion } from '../read-models/states.js';
-import { workerFile } from '../threads/worker-file.js';
 
 /** Queries of one family of organizations, running or waiting. */
 const mostOfFamily = 4;
@@ -74,7 +73,7 @@ export class StateThread {
     private readonly store: Pick<EventReader, 'read'>,
     private readonly options: StateThreadOptions = {},
   ) {
-    const { longestMs = usualLongestMs, file = workerFile('./state-worker.js', import.meta.url) } = options;
+    const { longestMs = usualLongestMs, file = new URL('./state-worker.js', import.meta.url) } = options;
     this.thread = new OwnThread({
       name: 'states',
       file,

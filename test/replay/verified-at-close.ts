@@ -3,6 +3,10 @@ import type { EventStore } from '../../src/ledger/event-store.js';
 // Runs before every spec file: each store that a spec of test/e2e has made a coordinator fill is verified when the coordinator
 // closes it. What is found fails the test, or the hook, that has closed it.
 
+/** What takes the hook of the spec before out: the spec files of a worker share the classes (docs/adr/0098). */
+const takeOut = Symbol.for('countersign: verify no store at its close');
+const shared = globalThis as { [takeOut]?: () => void };
+
 let isSpared = false;
 
 /** For specs that plant damage, and say what comes of it themselves. */
@@ -21,10 +25,14 @@ async function verified(store: EventStore): Promise<void> {
 }
 
 beforeAll(async () => {
+  shared[takeOut]?.();
   if (!expect.getState().testPath?.includes('/test/e2e/')) return;
   const { InMemoryEventStore } = await import('../../src/ledger/stores/in-memory.js');
   const { SqliteEventStore } = await import('../../src/ledger/stores/sqlite/sqlite.js');
-  for (const store of [InMemoryEventStore.prototype, SqliteEventStore.prototype]) {
+  const stores = [InMemoryEventStore.prototype, SqliteEventStore.prototype];
+  const closes = stores.map(({ close }) => close);
+  shared[takeOut] = () => stores.forEach((store, index) => (store.close = closes[index]!));
+  for (const store of stores) {
     const verifiedStores = new WeakSet<EventStore>();
     store.close = new Proxy(store.close, {
       async apply(close, self: EventStore) {

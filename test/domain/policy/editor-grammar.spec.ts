@@ -1,11 +1,14 @@
 import { createRequire } from 'node:module';
 import { readFile } from 'node:fs/promises';
-import { createOnigScanner, createOnigString, loadWASM } from 'vscode-oniguruma';
-import { INITIAL, parseRawGrammar, Registry as Grammars, type IGrammar } from 'vscode-textmate';
+import oniguruma from 'vscode-oniguruma';
+import textmate, { type IGrammar } from 'vscode-textmate';
 import { parse } from 'yaml';
 import { activities } from '../../../src/activities/index.js';
 import { buildRegistry } from '../../../src/decide/registry.js';
 import { tokenize } from '../../../src/domain/policy/tokens.js';
+
+const { createOnigScanner, createOnigString, loadWASM } = oniguruma;
+const { INITIAL, parseRawGrammar, Registry: Grammars } = textmate;
 
 /** The grammars in `editors/`, run by the engine that editors run them by. */
 

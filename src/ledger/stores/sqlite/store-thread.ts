@@ -3,7 +3,6 @@ import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
 import { linkIn } from '../../chain.js';
 import { parseEvent } from '../../stored-event.js';
-import { workerFile } from '../../../threads/worker-file.js';
 import { storedIn } from './sqlite-protocol.js';
 import type { Answer, OpenedFor, Request, Run } from './sqlite-protocol.js';
 
@@ -23,7 +22,7 @@ export class StoreThread {
     this.#file = file;
     // Flags such as --input-type or --watch are meant for the process, and some would stop the thread.
     const options = { workerData: { file, openedFor }, name: 'event-store', execArgv: [] };
-    const worker = new Worker(workerFile('./sqlite-worker.js', import.meta.url), options);
+    const worker = new Worker(new URL('./sqlite-worker.js', import.meta.url), options);
     this.#worker = worker;
     worker.on('message', (answer: Answer) => this.#waiting.shift()?.(answer));
     worker.on('error', (error) => this.#lose(error.message, lost));
