@@ -5,8 +5,21 @@ import { printable } from './replay-text.js';
 /** The bytes of a file that was named. @throws {BadUsage} if it cannot be read */
 export async function bytesIn(path: string): Promise<Buffer> {
   return readFile(path).catch((cause: unknown) => {
-    throw new BadUsage(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw unreadable(path, cause);
   });
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  ENOTDIR: 'it does not exist',
+  EISDIR: 'it is a folder',
+  EACCES: 'you have no permission',
+};
+
+/** Says which file or folder could not be read, once, and why. */
+export function unreadable(path: string, cause: unknown): BadUsage {
+  const { code = '', message = String(cause) } = cause as Partial<NodeJS.ErrnoException>;
+  return new BadUsage(`${printable(path)} cannot be read: ${reasons[code] ?? message}`, { cause });
 }
 
 /** A revision as typed after an option. @throws {BadUsage} if it is none */

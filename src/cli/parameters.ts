@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fieldsOfShape, type JsonSchema } from '../wire/json-schema.js';
 import { BadUsage } from './bad-usage.js';
 import type { CliCommand } from './command.js';
+import { unreadable } from './given.js';
 import type { Terminal } from './terminal.js';
 import { unknownName } from './wire-names.js';
 
@@ -47,11 +48,9 @@ export async function givenParameters(
 
 async function parametersIn(terminal: Terminal, file: string): Promise<Record<string, unknown>> {
   const name = file === '-' ? 'standard input' : terminal.path(file);
-  const text = await (file === '-' ? terminal.input() : readFile(terminal.path(file), 'utf8')).catch(
-    (cause: unknown) => {
-      throw new BadUsage(`${name} cannot be read`, { cause });
-    },
-  );
+  const text = await (file === '-' ? terminal.input() : readFile(name, 'utf8')).catch((cause: unknown) => {
+    throw unreadable(name, cause);
+  });
   let value: unknown;
   try {
     value = JSON.parse(text);

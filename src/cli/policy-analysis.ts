@@ -10,6 +10,7 @@ import { readPolicyFile, type PolicyFile } from '../lab/policy-files.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
+import { unreadable } from './given.js';
 import { printable, table } from './layout.js';
 import { mistakesShown, textIn } from './policy-folder.js';
 import { SolverProcess } from './solver.js';
@@ -96,7 +97,7 @@ async function filesIn(terminal: Terminal, folder: string): Promise<readonly str
   try {
     return await readdir(terminal.path(folder));
   } catch (error) {
-    throw new BadUsage(`\`${folder}\` cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw unreadable(folder, error);
   }
 }
 

@@ -10,6 +10,7 @@ import type { Mistake } from '../lab/yaml-file.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
+import { unreadable } from './given.js';
 import { printable, table } from './layout.js';
 import type { Terminal } from './terminal.js';
 
@@ -75,9 +76,7 @@ export async function textIn(terminal: Terminal, folder: string, name: string): 
   try {
     return await readFile(terminal.path(`${folder}/${name}`), 'utf8');
   } catch (error) {
-    throw new BadUsage(
-      `\`${folder}/${name}\` cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw unreadable(`${folder}/${name}`, error);
   }
 }
 

@@ -63,7 +63,7 @@ test('it runs again at each change, survives files that are wrong or gone, and e
   await changes('approvers.filter', 'aprovers.filter');
   await says(/policies\.yaml:11:16: field does not exist: aprovers/);
   await rename(join(folder, 'policies.yaml'), join(folder, 'gone'));
-  await says(/policies\.yaml` cannot be read: ENOENT/);
+  await says(/policies\.yaml cannot be read: it does not exist/);
   await rename(join(folder, 'gone'), join(folder, 'policies.yaml'));
   await changes('aprovers.filter', 'approvers.filter');
   await says(/3 of 5 tests passed\.\n/);

@@ -18,6 +18,8 @@ module.exports = class NativeRuntime extends Runtime {
   }
 
   async unstable_importModule(path) {
+    // jest's would stand in the way of Node's own source maps.
+    Error.prepareStackTrace = undefined;
     globalThis[Symbol.for('countersign.jest')] = this.jestGlobals.jestObjectFor(path);
     return import(`${pathToFileURL(path)}?spec=${this.spec}`);
   }

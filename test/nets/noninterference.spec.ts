@@ -664,6 +664,56 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
     }
     return [...endpoints, ...signed];
   },
+  'questions about a history of bodies of 2 MB': async () => {
+    const owner = { ...strangers[0]!, ...(await signUp('203.0.113.73')) };
+    const { ethereum } = await accountsOf(owner);
+    const signed = await sendAll(
+      times(isLong ? 60 : 24, (at) =>
+        signPayload(fromTwo(owner, at), `${lastTimestamp}${longTexts['hexadecimal']}`, ethereum),
+      ),
+      4,
+    );
+    const last = signed.findLast(({ status }) => status === 200)!;
+    const { id: activityId } = (JSON.parse(last.text) as { activity: { id: string } }).activity;
+    const draft = { policies: [{ policyName: 'other', effect: 'EFFECT_DENY', condition: "activity.kind == 'X'" }] };
+    const asks: readonly (readonly [path: string, request: object])[] = [
+      ['get_policy_evaluations', { activityId }],
+      ['explain_activity', { activityId }],
+      ['what_if', { draft }],
+      ['get_organization_state', {}],
+      ['compare_states', { from: { revision: '1' } }],
+      ['list_events', { limit: '100' }],
+      ['lint_policies', {}],
+    ];
+    const asked = asks.flatMap(([path, request]) => times(2, (at) => query(fromTwo(owner, at), path, request)));
+    return [...signed, ...(await sendAll(asked, asked.length))];
+  },
+  'bodies of 2 MB that are only tried': async () => {
+    const tried = (payload: string, signWith: string) => ({
+      timestampMs: String(Date.now()),
+      activity: {
+        type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2',
+        parameters: {
+          signWith,
+          payload,
+          encoding: 'PAYLOAD_ENCODING_TEXT_UTF8',
+          hashFunction: 'HASH_FUNCTION_SHA256',
+        },
+      },
+    });
+    const texts = Object.entries(longTexts).filter(([name]) => isLong || inShort.includes(name));
+    return sendAll(
+      texts.flatMap(([, text]) =>
+        times(4, (at) =>
+          query(fromTwo(strangers[0]!, at), 'dry_run', {
+            ...tried(text, own.ethereum),
+            ...(at === 3 ? { withProof: true } : {}),
+          }),
+        ),
+      ),
+      6,
+    );
+  },
   'bodies of 2 MB with the stamp of a personal message': async () => {
     const ofWallet = generateApiKeyPair((count) => randomness.bytes(count), 'API_KEY_CURVE_SECP256K1');
     const body = JSON.stringify({ organizationId: member.organizationId, x: longTexts['hexadecimal'] });

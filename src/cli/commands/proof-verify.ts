@@ -5,6 +5,7 @@ import type { BootProof, VerifiedBoot } from '../../proofs/verify.js';
 import { BadUsage } from '../bad-usage.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { exitCodes } from '../exit-codes.js';
+import { unreadable } from '../given.js';
 import type { Terminal } from '../terminal.js';
 
 interface ProofOptions {
@@ -78,7 +79,7 @@ async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    throw new BadUsage(`${file} cannot be read: ${String(cause)}`, { cause });
+    throw unreadable(file, cause);
   }
 }
 

@@ -1,7 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { ActivityClient } from '../../client/activity-client.js';
 import { apiKeyPairFromPrivate, type ApiKeyPair } from '../../stamps/sign.js';
-import { workerFile } from '../../threads/worker-file.js';
 
 interface Started {
   readonly apiUrl: string;
@@ -23,7 +22,7 @@ export class TrialCoordinator {
 
   /** @throws {Error} if it does not start in time */
   static async start(at: number): Promise<TrialCoordinator> {
-    const child = fork(workerFile('../../app/trial-worker.js', import.meta.url), {
+    const child = fork(new URL('../../app/trial-worker.js', import.meta.url), {
       // Settings of whoever analyzes are not for it.
       env: { PATH: process.env['PATH'] },
       execArgv: [],
