@@ -15,10 +15,15 @@ import { printable, table } from './layout.js';
 import { mistakesShown, textIn } from './policy-folder.js';
 import { SolverProcess } from './solver.js';
 import type { Terminal } from './terminal.js';
+import { executedKinds } from './trial/trial-request.js';
 import { Trials, type Execution } from './trial/trials.js';
 
 const registry = buildRegistry(activities);
-const rules = { environment: registry.policyEnvironment, activities: analysedActivities(registry) };
+const rules = {
+  environment: registry.policyEnvironment,
+  activities: analysedActivities(registry),
+  usualKinds: executedKinds,
+};
 
 /** What the command can be given. */
 export interface AnalyzeOptions {

@@ -21,6 +21,7 @@ export interface AskedQuestion {
 export interface AnalysisRules {
   readonly environment: LintRules['environment'];
   readonly activities: readonly AnalysedActivity[];
+  readonly usualKinds?: ReadonlySet<string>;
 }
 
 const fileKeys = ['users', 'questions'];

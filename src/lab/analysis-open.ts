@@ -2,8 +2,8 @@ import type { AnalysedActivity } from './analysed-activities.js';
 import type { AnalysedSet, AnalysisSubject, GivenFacts, Solve } from './analysis-subject.js';
 import { factsIn, known, modelOf, readModel, type Model } from './smt-model.js';
 import { OpenRequest, type OpenDecision } from './smt-request.js';
-import { and, apply, not, or, same, type Term } from './smt-script.js';
-import { beOneOf, limitsOf } from './smt-shape.js';
+import { and, apply, integer, not, or, same, type Term } from './smt-script.js';
+import { beOneOf, limitsOf, usualChain, usualTextsIn } from './smt-shape.js';
 
 /** Most elements of a list in a request. */
 export const mostElements = 3;
@@ -12,8 +12,8 @@ export const mostElements = 3;
 export class OpenQuestion {
   readonly request: OpenRequest;
   readonly decisions: readonly OpenDecision[];
-  /** What holds of the requests that people would think of first; it is tried first. */
-  readonly usual: readonly Term[];
+  /** What holds of the requests that people would think of first, more of it first; these are tried in turn. */
+  readonly usual: readonly (readonly Term[])[];
   private readonly limits;
   private readonly which: Term;
   /** What policies and questions speak of. */
@@ -35,7 +35,8 @@ export class OpenQuestion {
     const { voters } = this.request;
     this.request.script.facts.push(or(...voters.votes.map((vote, place) => and(vote, voters.asks(place)))));
     const [first] = voters.order;
-    this.usual = this.usualFacts();
+    const usual = this.usualFacts();
+    this.usual = [...this.usualKinds().map((kinds) => [...usual, kinds]), usual, []];
     if (first !== undefined) this.request.script.facts.push(same(first, voters.submitter));
   }
 
@@ -91,12 +92,26 @@ export class OpenQuestion {
     ];
   }
 
-  /** Everything can be read, and it is not long ago. */
+  /** At most one term: that it is of a usual kind, if that says anything. */
+  private usualKinds(): readonly Term[] {
+    const { usualKinds = new Set() } = this.subject;
+    const places = this.activities.flatMap(({ kind }, place) => (usualKinds.has(kind) ? [place] : []));
+    if (places.length === 0 || places.length === this.activities.length) return [];
+    return [this.request.script.name(or(...places.map((place) => same(this.which, integer(place)))))];
+  }
+
+  /** Everything can be read, texts are as they are written, and it is not long ago. */
   private usualFacts(): readonly Term[] {
     const { unknown, script } = this.request;
+    const texts = [...unknown.values()].flatMap(usualTextsIn).map((term) => script.name(term));
     const unreadable = [...unknown.values()].flatMap((one) => one.absences);
     const time = unknown.get('time')?.parts.get('now')?.constants.get('integer');
-    return [...unreadable.map(not), ...(time === undefined ? [] : [script.name(apply('>=', time, '1767614400000'))])];
+    return [
+      ...unreadable.map(not),
+      ...texts,
+      ...usualChain(this.request),
+      ...(time === undefined ? [] : [script.name(apply('>=', time, '1767614400000'))]),
+    ];
   }
 
   /** Facts about the request. @throws {Error} that says what the language does not have */
@@ -137,8 +152,12 @@ type Found = { readonly model: Model; readonly activity: AnalysedActivity } | st
 /** A request in which these hold. */
 export async function askSolver(open: OpenQuestion, goals: readonly Term[], solve: Solve): Promise<Found> {
   // A model in which nothing is odd says more.
-  const usual = await modelFor(open, [...goals, ...open.usual], solve);
-  return typeof usual === 'string' ? modelFor(open, goals, solve) : usual;
+  let found: Found = 'none';
+  for (const usual of open.usual) {
+    found = await modelFor(open, [...goals, ...usual], solve);
+    if (typeof found !== 'string') break;
+  }
+  return found;
 }
 
 async function modelFor(open: OpenQuestion, goals: readonly Term[], solve: Solve): Promise<Found> {

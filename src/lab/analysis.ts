@@ -5,6 +5,7 @@ import type {
   AnalysisAnswer,
   AnalysisQuestion,
   AnalysisSubject,
+  Claim,
   FoundCase,
   Solve,
 } from './analysis-subject.js';
@@ -118,13 +119,10 @@ async function compare(
   const example = exampleOf(made, subject, open.told(model));
   const verb = isOfDenials ? 'denied' : 'allowed';
   const note = `${verb} by the ${said[0] ? 'first' : 'second'}, not by the ${said[0] ? 'second' : 'first'}`;
-  return {
-    answer: 'no',
-    example,
-    note,
-    ...claimsOf(made, [one, other], said, subject, isOfDenials),
-    widened: open.widened,
-  };
+  const claims = isOfDenials
+    ? { unclaimed: 'a coordinator answers alike to what is denied and to what nothing allows' }
+    : claimsOf(made, [one, other], said, subject);
+  return { answer: 'no', example, note, ...claims, widened: open.widened };
 }
 
 function outcomeFor(made: FoundCase, set: AnalysedSet, subject: AnalysisSubject, isOfDenials: boolean): boolean {
@@ -134,19 +132,27 @@ function outcomeFor(made: FoundCase, set: AnalysedSet, subject: AnalysisSubject,
   return isOfDenials ? outcome === 'deny-explicit' : outcome === 'allow';
 }
 
-/** What a coordinator must say under each of two sets, where one can be asked. */
+/** What a coordinator must say under each of two sets, of votes that it takes under the one that allows it. */
 function claimsOf(
   found: FoundCase,
   sets: readonly AnalysedSet[],
   isAllowed: readonly boolean[],
   subject: AnalysisSubject,
-  isOfDenials: boolean,
 ): Pick<AnalysisAnswer, 'claims' | 'unclaimed'> {
-  if (isOfDenials) return { unclaimed: 'a coordinator answers alike to what is denied and to what nothing allows' };
-  const claims = sets.map((set, index) => ({ found, set, isAllowed: isAllowed[index]! }));
-  const isCollected = claims.every((claim) => stepsOf(claim, subject).length === found.approvals.length);
-  return isCollected ? { claims } : { unclaimed: 'a coordinator does not collect these votes under both' };
+  const voters = found.approvals.map(({ userId }) => userId);
+  const way = wayTo(found, sets[isAllowed.indexOf(true)]!, subject, voters, voters.length);
+  if (way === undefined || way === 'none') return { unclaimed };
+  const claims = sets.map((set, index): Claim => {
+    const claim = { found: { ...found, approvals: way }, set, isAllowed: isAllowed[index]! };
+    // The other set may decide on fewer.
+    const approvals = way.slice(0, stepsOf(claim, subject).length);
+    return { ...claim, found: { ...found, approvals } };
+  });
+  const isShown = claims.every((claim) => (stepsOf(claim, subject).at(-1) === 'allowed') === claim.isAllowed);
+  return isShown ? { claims } : { unclaimed };
 }
+
+const unclaimed = 'a coordinator does not collect these votes';
 
 async function lockedOut(
   { without, activities }: Extract<AnalysisQuestion, { kind: 'locked-out' }>,

@@ -1,8 +1,8 @@
 import type { AnalysedActivity } from './analysed-activities.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
-import { and, integer, no, not, or, same, text, yes, type Term } from './smt-script.js';
+import { and, apply, integer, no, not, or, same, text, yes, type Term } from './smt-script.js';
 import type { OpenRequest } from './smt-request.js';
-import type { Limits } from './smt-unknown.js';
+import type { Limits, Unknown } from './smt-unknown.js';
 import { fieldOf, type Open } from './smt-values.js';
 
 /** What holds of every request, apart from what policies decide: what can be missing, and what comes together. */
@@ -130,4 +130,36 @@ function onlyThere(request: OpenRequest, roots: readonly string[], there: readon
 
 function holds({ value }: Open, expected: string): Term {
   return value.kind === 'text' ? same(value.term, text(expected)) : no;
+}
+
+const letters = '(re.+ (re.range "a" "z"))';
+const isIn = (expression: string) => (term: Term) => apply('str.in_re', term, expression);
+/** With 0x and so many characters: lengths are much less to solve than what repeats. */
+const prefixed = (length: number) => (term: Term) =>
+  and(apply('str.prefixof', text('0x'), term), same(apply('str.len', term), integer(length)));
+const evenly = (term: Term) =>
+  and(apply('str.prefixof', text('0x'), term), same(apply('mod', apply('str.len', term), '2'), '0'));
+/** How texts are written, by the path of a field: only of examples, so that they can be built. */
+const usualTexts: readonly (readonly [RegExp, (term: Term) => Term])[] = [
+  [/^eth\.tx\.(?:to|from)$/, prefixed(42)],
+  [/^eth\.tx\.data$/, evenly],
+  [/^eth\.tx\.function_signature$/, prefixed(10)],
+  [/^(?:wallet|wallets\[\d+\]|private_key)\.label$/, isIn(letters)],
+  [
+    /^users\[\d+\]\.email$/,
+    isIn(`(re.++ ${letters} (str.to_re "@") ${letters} (str.to_re ".") ${letters} ${letters})`),
+  ],
+];
+
+/** That it is of no chain but Ethereum, as far as chains are read. */
+export function usualChain({ unknown }: OpenRequest): readonly Term[] {
+  return chains.flatMap((name) => (name === 'eth' ? [] : (unknown.get(name)?.open.isNotApplicable ?? [])));
+}
+
+/** What is usual of texts in something unknown. */
+export function usualTextsIn({ path, constants, parts }: Unknown): readonly Term[] {
+  const written = usualTexts.find(([of]) => of.test(path))?.[1];
+  const term = constants.get('text');
+  const own = written === undefined || term === undefined ? [] : [written(term)];
+  return [...own, ...[...parts.values()].flatMap(usualTextsIn)];
 }

@@ -49,6 +49,10 @@ it('fails where an answer is another, and shows the request', async () => {
     '  - can: anyone',
     '    do: EXPORT_WALLET',
     '    expect: never',
+    // Of many kinds, one that can be executed.
+    '  - can: anyone',
+    '    do: CREATE',
+    '    expect: possible',
   );
   const { code, out } = await analyze('treasury', '--json');
   const { questions: told, bounds } = JSON.parse(out) as {
@@ -60,12 +64,13 @@ it('fails where an answer is another, and shows the request', async () => {
     readonly bounds: readonly string[];
   };
   expect(code).toBe(1);
-  expect(told.map(({ got }) => got)).toEqual(['never', 'possible']);
+  expect(told.map(({ got }) => got)).toEqual(['never', 'possible', 'possible']);
   expect(told[1]!.example).toMatchObject({
     activity: 'ACTIVITY_TYPE_EXPORT_WALLET',
     approvals: [expect.stringMatching(/^(Ann|Ben)$/)],
   });
   expect(told[1]!.execution).toEqual({ outcome: 'executed', steps: [['waits', 'allowed']] });
+  expect(told[2]!.execution).toMatchObject({ outcome: 'executed' });
   expect(bounds.join('\n')).toContain('at most 3 elements');
 });
 

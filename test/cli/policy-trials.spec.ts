@@ -131,6 +131,20 @@ it('tells a claim that a coordinator does not bear out', async () => {
   expect(await outcomeOf({}, { users: untagged })).toMatchObject({ outcome: 'disagreed' });
 });
 
+it('makes up what only has an id, and e-mail addresses that nobody could have', async () => {
+  const keyTags = { private_key: { tags: ['one', 'two'] } };
+  const condition = 'condition: "private_key.tags.count() == 2 && requester.email != \'x\'"';
+  const { file, subject } = fileOf(condition);
+  const claim = claimOf(subject, { by: ['Dev'], resources: keyTags });
+  const users = claim.found.users.map((user) => ({ ...user, email: '!0!' }));
+  const found = { ...claim.found, users };
+  expect(await trials.execute([{ ...claim, found }], subject, file.names)).toMatchObject({ outcome: 'executed' });
+  const labels = { wallets: [{ label: 'Old' }, {}, { label: 'Older' }] };
+  const given = { type: 'ACTIVITY_TYPE_DELETE_WALLETS', by: ['Dev'], resources: labels };
+  const condition3 = 'condition: "wallets.count() == 3 && wallets.any(w, w.label == \'Older\')"';
+  expect(await executed([condition3], given)).toMatchObject({ outcome: 'executed' });
+});
+
 it('executes a request under each of two sets', async () => {
   const { file, subject } = fileOf('condition: "activity.action == \'SIGN\'"');
   const claim = claimOf(subject, { type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD', by: ['Dev'] });

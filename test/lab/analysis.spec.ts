@@ -105,14 +105,19 @@ it('reads passkeys, and e-mail addresses that anybody may have', async () => {
   expect(await can(mail, 'SIGN')).toMatchObject({ answer: 'yes' });
 });
 
-it('compares sets: what is allowed, and of denials what is denied', async () => {
-  const narrow = { policyId: 'a', condition: `${sign} && eth.tx.value <= 5` };
-  const wide = { policyId: 'b', condition: `${sign} && eth.tx.value < 7` };
-  const subject = subjectOf(narrow, wide);
-  const set = (...names: string[]) => ({
+function setsOf(...policies: readonly Partial<Policy>[]) {
+  const subject = subjectOf(...policies);
+  const set = (...names: readonly string[]) => ({
     ...subject,
     policies: subject.policies.filter(({ policyId }) => names.includes(policyId)),
   });
+  return { subject, set };
+}
+
+it('compares sets: what is allowed, and of denials what is denied', async () => {
+  const narrow = { policyId: 'a', condition: `${sign} && eth.tx.value <= 5` };
+  const wide = { policyId: 'b', condition: `${sign} && eth.tx.value < 7` };
+  const { subject, set } = setsOf(narrow, wide);
   const implied = (a: string, b: string) => analyse({ kind: 'implied', set: set(a), by: set(b) }, subject, solve);
   expect(await implied('a', 'b')).toMatchObject({ answer: 'yes' });
   expect(await implied('b', 'a')).toMatchObject({ answer: 'no', example: { facts: { 'eth.tx.value': '6' } } });
@@ -128,6 +133,33 @@ it('compares sets: what is allowed, and of denials what is denied', async () => 
     analyse({ kind: 'implied', set: denied(a), by: denied(b) }, denials, solve);
   expect(await impliedDenial(0, 1)).toMatchObject({ answer: 'yes' });
   expect(await impliedDenial(1, 0)).toMatchObject({ answer: 'no' });
+});
+
+it('claims of a coordinator what it can be asked for', async () => {
+  const { subject, set } = setsOf(
+    { policyId: 'early', condition: sign, consensus: 'approvers.count() >= 2' },
+    { policyId: 'late', condition: sign, consensus: 'approvers.count() >= 3' },
+    { policyId: 'denied', effect: 'EFFECT_DENY', condition: sign, consensus: 'approvers.count() < 2' },
+  );
+  const claimed = async (a: readonly string[], b: readonly string[]) => {
+    const { answer, claims, unclaimed } = await analyse(
+      { kind: 'implied', set: set(...a), by: set(...b) },
+      subject,
+      solve,
+    );
+    return [answer, claims?.map(({ found, isAllowed }) => [found.approvals.length, isAllowed]) ?? unclaimed];
+  };
+  expect(await claimed(['early'], ['late'])).toEqual([
+    'no',
+    [
+      [2, true],
+      [2, false],
+    ],
+  ]);
+  expect(await claimed(['late'], ['early'])).toEqual(['yes', undefined]);
+  // Votes that come together in the question come one after another, and the first is denied.
+  expect(await claimed(['late', 'denied'], [])).toEqual(['no', 'a coordinator does not collect these votes']);
+  expect(await claimed(['denied'], [])).toEqual(['no', expect.stringContaining('answers alike')]);
 });
 
 it('says unknown at the limit, and never takes the word of a solver', async () => {

@@ -1,7 +1,8 @@
-import { notApplicable } from '../../domain/policy/types.js';
+import { notApplicable, type PolicyValue } from '../../domain/policy/types.js';
 import { NotExecuted, recordIn, refuseOthers } from './trial-facts.js';
 import { newKey } from './trial-organization.js';
 import type { Makers, Making } from './trial-parameters.js';
+import type { TrialKey } from './trial-resources.js';
 import { transactionWith } from './trial-transaction.js';
 
 const digest = 'ab'.repeat(32);
@@ -61,12 +62,13 @@ export const keyParameters: Makers = {
   },
   async ACTIVITY_TYPE_DELETE_WALLETS({ facts, resources }) {
     const { wallets = [{}] } = facts;
-    if (!Array.isArray(wallets) || wallets.length !== 1)
-      throw new NotExecuted('nothing here deletes another number of wallets than one');
-    const { id, resources: real } = await resources.wallet(recordIn(wallets[0], 'wallets[0]'));
+    if (!Array.isArray(wallets) || wallets.length === 0) throw new NotExecuted('nobody deletes no wallets');
+    const made: TrialKey[] = [];
+    for (const [index, one] of (wallets as readonly PolicyValue[]).entries())
+      made.push(await resources.wallet(recordIn(one, `wallets[${index}]`)));
     return {
-      parameters: { walletIds: [id], deleteWithoutExport: true },
-      resources: { wallets: [real['wallet']!] },
+      parameters: { walletIds: made.map(({ id }) => id), deleteWithoutExport: true },
+      resources: { wallets: made.map(({ resources: real }) => real['wallet']!) },
     };
   },
   async ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2() {

@@ -6,6 +6,7 @@ import type { AnalysedSet, FoundCase } from '../../lab/analysis-subject.js';
 import type { PolicyFile } from '../../lab/policy-files.js';
 import { generateApiKeyPair, type ApiKeyPair } from '../../stamps/sign.js';
 import type { ActivityEnvelope } from '../../wire/envelope.js';
+import { isEmail } from '../../wire/fields.js';
 import { Passkey } from './passkey.js';
 import type { TrialCoordinator } from './trial-coordinator.js';
 
@@ -33,7 +34,11 @@ export class TrialOrganization {
     { quorum }: AnalysedSet,
     names: PolicyFile['names'],
   ): Promise<TrialOrganization> {
-    const people = users.map((user) => ({ user, key: newKey(), passkey: new Passkey() }));
+    const people = users.map((user, index) => ({
+      user: withEmail(user, index),
+      key: newKey(),
+      passkey: new Passkey(),
+    }));
     const members = people.filter(({ user }) => quorum.userIds.includes(user.userId));
     // Without members of their own, somebody must have founded it.
     const founders = members.length > 0 ? members : [founderOnly()];
@@ -136,6 +141,10 @@ const founderOnly = (): Person => ({
   key: newKey(),
   passkey: new Passkey(),
 });
+
+/** An e-mail address that is none becomes another. */
+const withEmail = (user: PolicyUser, index: number): PolicyUser =>
+  user.email === undefined || isEmail(user.email) ? user : { ...user, email: `user${index}@example.com` };
 
 function parametersOf({ user: { userName, email }, key, passkey }: Person) {
   return {

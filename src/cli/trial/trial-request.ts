@@ -10,6 +10,9 @@ import type { TrialResources } from './trial-resources.js';
 const { versions } = buildRegistry(activities);
 const makerOf: Readonly<Record<string, ((making: Making) => Promise<Made<object>>) | undefined>> = makers;
 
+/** The kinds of activity whose examples are executed. */
+export const executedKinds: ReadonlySet<string> = new Set(Object.keys(makers).map((type) => versions.get(type)!.kind));
+
 /** A request as it is sent, and what policies see of it that is not as in the example. */
 export interface TrialRequest {
   /** The newest version of the example's type. */
@@ -48,9 +51,10 @@ export async function requestOf(
     Object.entries(definition.params ?? {}).map(([name, param]) => [name, param.from(parameters)]),
   );
   for (const [name, value] of Object.entries(params)) {
-    const asked = given(name);
     // Ids and keys are the coordinator's own.
-    if (asked !== undefined && asked !== value && !/_(?:ids?|key)$/.test(name))
+    if (/_(?:ids?|key)$/.test(name)) continue;
+    const asked = given(name);
+    if (asked !== undefined && asked !== value)
       throw new NotExecuted(`nothing here makes a request with \`${asked}\` as activity.params.${name}`);
   }
   return { type, parameters, resources: real, params };

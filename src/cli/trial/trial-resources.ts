@@ -25,6 +25,7 @@ const ethereum = {
 export class TrialResources {
   /** Real ids by those of the file. */
   private readonly made = new Map<string, string>();
+  private others = 0;
 
   constructor(
     private readonly organization: TrialOrganization,
@@ -66,11 +67,8 @@ export class TrialResources {
   /** The private key with these facts, as a wallet. @throws {NotExecuted} */
   async privateKey(facts: Facts): Promise<TrialKey> {
     const { name: privateKeyName, id } = this.named('private key', facts);
-    const tags = (textsIn(facts['tags'], 'private_key.tags') ?? []).map((tag) => {
-      const real = this.organization.ids.get(tag);
-      if (real === undefined) throw new NotExecuted(`the file names no private key tag with the id \`${tag}\``);
-      return real;
-    });
+    const tags: string[] = [];
+    for (const tag of textsIn(facts['tags'], 'private_key.tags') ?? []) tags.push(await this.keyTag(tag));
     const { privateKeys } = await this.organization.founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {
       privateKeys: [
         {
@@ -87,6 +85,16 @@ export class TrialResources {
       private_key: { id: privateKeyId, label: privateKeyName, tags, imported: false, exported: false },
     };
     return { id: privateKeyId, address: addresses[0]!.address, resources };
+  }
+
+  /** The real id of a tag; one that the file does not name is another. */
+  private async keyTag(id: string): Promise<string> {
+    const known = this.ids.get(id);
+    if (known !== undefined) return known;
+    const given = { privateKeyTagName: `Another tag ${this.made.size}`, privateKeyIds: [] };
+    const { privateKeyTagId } = await this.organization.founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', given);
+    this.made.set(id, privateKeyTagId);
+    return privateKeyTagId;
   }
 
   private named(kind: NamedKind, facts: Facts): { readonly name: string; readonly id: string | undefined } {
@@ -107,6 +115,6 @@ export class TrialResources {
     }
     if (label !== undefined && (label.trim() !== label || label === '' || label.length > 255))
       throw new NotExecuted(`no ${kind} is called \`${label}\``);
-    return { name: label ?? `Another ${kind}`, id: undefined };
+    return { name: label ?? `Another ${kind} ${++this.others}`, id: undefined };
   }
 }
