@@ -162,6 +162,19 @@ it('claims of a coordinator what it can be asked for', async () => {
   expect(await claimed(['denied'], [])).toEqual(['no', expect.stringContaining('answers alike')]);
 });
 
+it('gives examples as people write them, where there are any', async () => {
+  const subject = subjectOf({ condition: "wallet.label != 'x' && eth.tx.to != '0x' && eth.tx.data != '0x'" });
+  const { example } = await can(subject, 'SIGN_TRANSACTION');
+  expect(Object.values(example?.facts ?? {}).join(' ')).toMatch(/^'[a-z]+' '0x[0-9a-f]{40}' '0x(?:[0-9a-f]{2})+'$/);
+  const creating = subjectOf({ condition: "activity.action == 'CREATE'" });
+  for (const kind of ['CREATE_POLICY', 'CREATE_WALLET'])
+    expect(await can({ ...creating, usualKinds: new Set([kind]) }, 'CREATE')).toMatchObject({
+      example: { activity: expect.stringContaining(kind) as string },
+    });
+  const none = await can({ ...creating, usualKinds: new Set(['SIGN_TRANSACTION']) }, 'CREATE');
+  expect(none).toMatchObject({ answer: 'yes' });
+});
+
 it('says unknown at the limit, and never takes the word of a solver', async () => {
   const subject = subjectOf({ condition: `${sign} && wallet.imported` });
   const question: AnalysisQuestion = {
