@@ -59,7 +59,7 @@ module.exports = {
     only(
       'stores-know-errors',
       'the port of the stores, what implements it, and the chain',
-      '^src/ledger/(stores/|(event-store|stored-event|chain|ids|seal|upcast)\\.ts$)',
+      '^src/ledger/(stores/|(event-store|stored-event|chain|ids|placed-text|seal|upcast)\\.ts$)',
       [
         '^src/domain/(errors|uuid|activity/recorded-form)\\.ts$',
         '^src/ports/(clock|randomness)\\.ts$',

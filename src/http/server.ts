@@ -2,6 +2,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { Config } from '../config/config.js';
 import { callerHeader, networkOf, toldCaller } from '../rate-limits/caller.js';
 import { limitBodies, maxBody } from './body-limits.js';
+import { writeLargeAnswersApart } from './large-answers.js';
 import { refuseUnreadablePath } from './errors.filter.js';
 import type { HttpMetrics } from './metrics.js';
 import { securityHeaders } from './security-headers.js';
@@ -49,6 +50,7 @@ export function prepareServer(adapter: FastifyAdapter, proxySecret: string | und
     done();
   });
   limitBodies(fastify);
+  writeLargeAnswersApart(fastify);
 }
 
 /** Counts responses. */

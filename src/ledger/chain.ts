@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import type { RecordedEvent } from './event-store.js';
+import { PlacedText } from './placed-text.js';
 import { checkedAfter, storedTexts, type StoredEvent } from './stored-event.js';
 
 /** The metadata of every event. */
@@ -166,8 +166,8 @@ function recordedLink({ stream, revision, metadata }: RecordedEvent): string {
   throw new BrokenChain(stream, revision, 'the event has no hash');
 }
 
-/** A buffer shared by all events of ordinary size: each use is synchronous. */
-const scratch = Buffer.alloc(64 * 1024);
+/** What the link of an event begins with, after the previous link. */
+const linkStart = '{"data":';
 
 /** The link of an event whose `data` and `metadata` are canonical JSON already. */
 export function linkTexts(
@@ -176,15 +176,22 @@ export function linkTexts(
   data: string,
   metadata: string,
 ): string {
-  // Written in canonical order, so that members need not be sorted for every event.
-  const text =
-    `{"data":${data},"id":${canonicalString(event.id)},"metadata":${metadata},` +
-    `"revision":${canonicalJson(event.revision)},"stream":${canonicalString(event.stream)},"type":${canonicalString(event.type)}}`;
-  // A UTF-16 code unit takes at most three bytes in UTF-8.
-  const bytes = text.length * 3 + HASH_BYTES <= scratch.length ? scratch : Buffer.alloc(text.length * 3 + HASH_BYTES);
-  if (previousHash.length !== 2 * HASH_BYTES || bytes.write(previousHash, 0, 'hex') !== HASH_BYTES) {
+  const rest = restOfLink(event, metadata);
+  return linkPlaced(previousHash, new PlacedText(data, HASH_BYTES + linkStart.length, rest.length * 3), rest);
+}
+
+/** What the link of an event covers after its data. Written in canonical order: members need not be sorted for every event. */
+export function restOfLink(event: Omit<ChainedEvent, 'data' | 'metadata'>, metadata: string): string {
+  return (
+    `,"id":${canonicalString(event.id)},"metadata":${metadata},"revision":${canonicalJson(event.revision)},` +
+    `"stream":${canonicalString(event.stream)},"type":${canonicalString(event.type)}}`
+  );
+}
+
+/** The same with data that is placed already, with room for 64 bytes before it. */
+export function linkPlaced(previousHash: string, data: PlacedText, rest: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(previousHash)) {
     throw new TypeError(`the previous hash \`${previousHash}\` is not 64 hex characters`);
   }
-  const length = HASH_BYTES + bytes.write(text, HASH_BYTES, 'utf8');
-  return hash('sha256', bytes.subarray(0, length), 'hex');
+  return data.hashBetween(previousHash, linkStart, rest);
 }

@@ -15,7 +15,12 @@ export function uuidV7(clock: Clock, randomness: Randomness): string {
  * activity's id and a running number, so that deciding it again gives the same ids.
  */
 export function derivedId(...parts: readonly string[]): string {
-  return formatUuid(hash('sha256', parts.join('\0'), 'hex'), '8');
+  return idFromHash(hash('sha256', parts.join('\0'), 'hex'));
+}
+
+/** The same from the SHA-256, in hex, of the parts with zero bytes between them. */
+export function idFromHash(hex: string): string {
+  return formatUuid(hex, '8');
 }
 
 /** Digits whose first two bits are those of the variant (RFC 9562, 4.1). */

@@ -1,6 +1,7 @@
-import { derivedId } from './ids.js';
-import { canonicalJson, GENESIS_HASH, linkTexts, type EventMetadata } from './chain.js';
+import { idFromHash } from './ids.js';
+import { canonicalJson, GENESIS_HASH, linkPlaced, restOfLink, type EventMetadata } from './chain.js';
 import type { ExpectedRevision, NewEvent } from './event-store.js';
+import { PlacedText } from './placed-text.js';
 import { schemaVersionOf } from './upcast.js';
 
 /** The last known event of a stream, which the next one follows. Revision -1 for an empty stream. */
@@ -34,6 +35,9 @@ export interface Sealed {
   readonly bytes: number;
 }
 
+/** What stands around the data of an event when it is hashed, but for its names and its metadata: ids, links, names of members. */
+const longestAround = 256;
+
 /** Links events into the hash chain of a stream, after its tail. Every event of ours is created here. */
 export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed {
   let { hash, revision } = tail;
@@ -43,10 +47,13 @@ export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed
     revision += 1;
     const metadata = { ...said, schemaVersion: schemaVersionOf(type) };
     const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
-    const id = given.id ?? derivedId(stream, hash, type, ...texts);
-    hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
+    const before = `${stream}\0${hash}\0${type}\0`;
+    const around = (texts[1].length + before.length + longestAround) * 3;
+    const placed = new PlacedText(texts[0], around, around);
+    const id = given.id ?? idFromHash(placed.hashBetween('', before, `\0${texts[1]}`));
+    hash = linkPlaced(hash, placed, restOfLink({ stream, revision, id, type }, texts[1]));
     hashes.push(hash);
-    bytes += type.length + hash.length + Buffer.byteLength(texts[0]) + Buffer.byteLength(texts[1]);
+    bytes += type.length + hash.length + placed.length + Buffer.byteLength(texts[1]);
     const json = { data: texts[0], metadata: `${texts[1].slice(0, -1)},"hash":"${hash}"}` };
     return { id, type, data, metadata: { ...metadata, hash }, json };
   });

@@ -1,7 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { CoordinatorError } from '../domain/errors.js';
 import { withoutNulls } from '../domain/without-nulls.js';
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 const bad = (what: string): CoordinatorError =>
   new CoordinatorError('INVALID_ARGUMENT', `request body ${what}`, { category: 'REQUEST_INVALID' });
@@ -36,12 +35,8 @@ export function parseWholeJson(
   mostValues = maxJsonValues,
   maxDepth = maxJsonDepth,
 ): { readonly text: string; readonly value: Record<string, unknown> } {
-  let text: string;
-  try {
-    text = utf8.decode(body);
-  } catch {
-    throw bad('is not valid UTF-8');
-  }
+  if (!isUtf8(body)) throw bad('is not valid UTF-8');
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   if (text.charCodeAt(0) === 0xfeff) throw bad('starts with a byte order mark; send plain UTF-8');
   checkMembers(text, mostValues, maxDepth);
   let value: unknown;
@@ -106,12 +101,16 @@ function checkMembers(text: string, mostValues: number, maxDepth: number): void 
 }
 
 function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end !== -1) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
-    if (backslashes % 2 === 0) return end;
-    end = text.indexOf('"', end + 1);
+  const quote = text.indexOf('"', start + 1);
+  if (quote === -1) return text.length;
+  if (text.charCodeAt(quote - 1) !== 0x5c) return quote;
+  // From the first quotation mark that may be escaped, a character at a time: a search for each costs many times as much.
+  let at = quote - 1;
+  while (text.charCodeAt(at - 1) === 0x5c) at--;
+  for (; at < text.length; at++) {
+    const character = text.charCodeAt(at);
+    if (character === 0x22) return at;
+    if (character === 0x5c) at++;
   }
   return text.length;
 }

@@ -37,8 +37,11 @@ function unpackText(object: Data, name: string): Data {
   return { ...rest, [name]: Buffer.from(base64 as string, 'base64').toString('utf8') };
 }
 
+// What JSON writes with a backslash.
+const escaped = /["\\\u0000-\u001f]/;
+
 function shorterBase64(text: string): string | undefined {
-  if (text.length < longText) return undefined;
+  if (text.length < longText || !escaped.test(text)) return undefined;
   const bytes = Buffer.from(text);
   return Math.ceil(bytes.length / 3) * 4 < bytesInJson(bytes) ? bytes.toString('base64') : undefined;
 }

@@ -1,0 +1,53 @@
+import { hash } from 'node:crypto';
+
+/** As long as the events of ordinary requests, to begin with; it grows to the longest text that was placed. */
+let kept = Buffer.alloc(64 * 1024);
+/** Longer ones, which no request makes, have a buffer of their own. Fresh memory costs more than the hash of what is in it. */
+const mostKept = 8 * 1024 * 1024;
+
+/**
+ * A text in UTF-8 with room on both sides: it is encoded once, however often it is hashed. Of use until the next text is placed,
+ * because all of them share a buffer: each use is synchronous.
+ */
+export class PlacedText {
+  private readonly buffer: Buffer;
+  private readonly end: number;
+  /** Length in bytes. */
+  readonly length: number;
+
+  /**
+   * @param before most bytes that may be hashed before the text
+   * @param after most bytes that may be hashed after it
+   */
+  constructor(
+    text: string,
+    private readonly before: number,
+    after: number,
+  ) {
+    this.buffer = roomFor(text, before + after);
+    this.length = this.buffer.write(text, before, 'utf8');
+    this.end = before + this.length;
+  }
+
+  /** SHA-256, in hex, of bytes given in hex, a text, this text and another text. */
+  hashBetween(bytes: string, before: string, after: string): string {
+    const textStart = this.before - Buffer.byteLength(before);
+    const start = textStart - bytes.length / 2;
+    const end = this.end + Buffer.byteLength(after);
+    if (start < 0 || end > this.buffer.length) throw new RangeError('there is too little room around the text');
+    this.buffer.write(bytes, start, 'hex');
+    this.buffer.write(before, textStart, 'utf8');
+    this.buffer.write(after, this.end, 'utf8');
+    return hash('sha256', this.buffer.subarray(start, end), 'hex');
+  }
+}
+
+function roomFor(text: string, around: number): Buffer {
+  // A UTF-16 code unit takes at most three bytes in UTF-8.
+  if (text.length * 3 + around <= kept.length) return kept;
+  const size = Buffer.byteLength(text) + around;
+  if (size <= kept.length) return kept;
+  const buffer = Buffer.allocUnsafeSlow(size);
+  if (size <= mostKept) kept = buffer;
+  return buffer;
+}
