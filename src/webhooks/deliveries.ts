@@ -238,10 +238,10 @@ export class WebhookDeliveries {
       eventId,
       eventType: 'ACTIVITY_UPDATES',
       organizationId: sourceOrganizationId,
-      body: Buffer.from(JSON.stringify(await body(delivery))),
+      text: JSON.stringify(await body(delivery)),
     };
-    // Signing hashes it twice.
-    if (message.body.length > largeBody) await thisThread.next(lane.path, { alone: true });
+    // It is encoded, and signing hashes it twice.
+    if (message.text.length > largeBody) await thisThread.next(lane.path, { alone: true });
     const begun = performance.now();
     const late = setTimeout(() => (lane.isProven = false), soonMs);
     const trying = attempt(message, { fetch, signer, now: clock.now(), signal });

@@ -379,7 +379,7 @@ test('a host that leads to a private address by the time of the delivery is not 
     eventId: 'e',
     eventType: 'x',
     organizationId: 'o',
-    body: Buffer.from('{}'),
+    text: '{}',
   };
   const signer = { jwk: { kid: 'k' }, sign: () => Promise.resolve(new Uint8Array(64)) };
   const { signal } = new AbortController();

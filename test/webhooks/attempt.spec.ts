@@ -10,7 +10,7 @@ test('an endpoint is waited for ten seconds in all, and only its status is read'
       eventId: 'event',
       eventType: 'ACTIVITY_UPDATES',
       organizationId: 'organization',
-      body: Buffer.from('{}'),
+      text: '{}',
     },
     {
       fetch: (_url, request) => {

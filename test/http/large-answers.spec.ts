@@ -1,0 +1,27 @@
+import fastify from 'fastify';
+import { writeLargeAnswersApart } from '../../src/http/large-answers.js';
+
+test.each([
+  ['a large answer is written in a turn after the one that made it', '€'.repeat(100_000), false],
+  ['an ordinary one in the same', '€', true],
+])('%s', async (_title, text, isWritten) => {
+  const server = fastify();
+  writeLargeAnswersApart(server);
+  const wasWritten = new Promise<boolean>((resolve) => {
+    server.get('/', (_request, reply) => {
+      setImmediate(() => resolve(reply.raw.headersSent));
+      return { text };
+    });
+  });
+  const url = await server.listen({ host: '127.0.0.1', port: 0 });
+  try {
+    const response = await fetch(url);
+    expect(await response.json()).toEqual({ text });
+    const headers = Object.fromEntries(response.headers);
+    const { length } = Buffer.from(JSON.stringify({ text }));
+    expect(headers).toMatchObject({ 'content-length': String(length), 'content-type': 'application/json; charset=utf-8' });
+    expect(await wasWritten).toBe(isWritten);
+  } finally {
+    await server.close();
+  }
+});
