@@ -15,8 +15,13 @@ interface Reading {
 /** Bytes for costly readings of all intents being decided or waiting; about 16 per step, as objects are in V8. */
 const mostBytes = 64 * 1024 * 1024;
 const bytesOfStep = 16;
-/** Evicted readings are read again on demand. */
-const long = new SharedMemory<Reading>(mostBytes, (reading) => delete reading.outcome);
+
+/** A memory for costly readings; evicted ones are read again on demand. */
+export const memoryForReadings = (): SharedMemory<Reading> =>
+  new SharedMemory<Reading>(mostBytes, (reading) => delete reading.outcome);
+
+/** That of the process. */
+const shared = memoryForReadings();
 let readings = 0;
 
 /**
@@ -25,6 +30,8 @@ let readings = 0;
  */
 export class Readings<Intent extends object, Job extends ToRead> {
   readonly #known = new WeakMap<Intent, Reading>();
+
+  constructor(private readonly memory = shared) {}
 
   /** @throws {CoordinatorError} as `read` does */
   of(intent: Intent, name: string, job: Job): WhatWasRead<Job> {
@@ -50,7 +57,8 @@ export class Readings<Intent extends object, Job extends ToRead> {
         job,
         keep: (outcome, family) => {
           this.#keep(intent, name, outcome as Outcome<WhatWasRead<Job>>);
-          long.keep(String((readings += 1)), this.#known.get(intent)!, bytesOfStep * outcome.spent, family);
+          const bytes = bytesOfStep * outcome.spent;
+          this.memory.keep(String((readings += 1)), this.#known.get(intent)!, bytes, family);
         },
       };
     }

@@ -1,4 +1,4 @@
-import { Readings } from '../../../src/activities/readings.js';
+import { memoryForReadings, Readings } from '../../../src/activities/readings.js';
 import { Steps } from '../../../src/domain/steps.js';
 import type { PayloadsToRead } from '../../../src/transactions/payloads.js';
 
@@ -11,7 +11,7 @@ const job: PayloadsToRead = {
 };
 
 test('what threads have read is kept in so many bytes, with a share for each family', () => {
-  const readings = new Readings<object, PayloadsToRead>();
+  const readings = new Readings<object, PayloadsToRead>(memoryForReadings());
   /** Nothing may be read here: whatever is not known is to be read elsewhere. */
   const unread = (intent: object) => readings.ahead(intent, '', job, new Steps(0));
   const keep = (intent: object, spent: number, family: string) =>
