@@ -1,7 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-
-/** Longer answers are written in a turn of their own, in characters. */
-const longest = 64 * 1024;
+import { largeBody } from '../fairness/turns.js';
 
 /**
  * A large answer is made in one turn of the main thread, and encoded and written in the next. It is encoded once: a text is
@@ -9,7 +7,7 @@ const longest = 64 * 1024;
  */
 export function writeLargeAnswersApart(fastify: FastifyInstance): void {
   fastify.addHook('onSend', (_request, _reply, payload, done) => {
-    if (typeof payload !== 'string' || payload.length <= longest) return done(null, payload);
+    if (typeof payload !== 'string' || payload.length <= largeBody) return done(null, payload);
     setImmediate(() => done(null, Buffer.from(payload)));
   });
 }

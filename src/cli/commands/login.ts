@@ -10,6 +10,7 @@ import { clientOf } from '../callers.js';
 import { clientSignature } from '../client-signature.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { exitCodes } from '../exit-codes.js';
+import { unreadable } from '../given.js';
 import { printable } from '../layout.js';
 import { Profiles, type Profile } from '../profiles.js';
 import type { Terminal } from '../terminal.js';
@@ -188,9 +189,11 @@ async function givenKey(terminal: Terminal, { keyFile, dataDir }: LoginOptions):
   if (keyFile === '-') return keyIn(await terminal.input(), 'standard input');
   const folder = dataDir ?? environment(terminal.env)['DATA_DIR'] ?? './data';
   const file = terminal.path(keyFile ?? join(folder, 'root.json'));
-  const text = await readFile(file, 'utf8').catch(() => undefined);
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    if (keyFile !== undefined || dataDir !== undefined) throw unreadable(file, cause);
+    return undefined;
+  });
   if (text !== undefined) return keyIn(text, file);
-  if (keyFile !== undefined || dataDir !== undefined) throw new BadUsage(`${file} cannot be read`);
   throw new BadUsage(
     `${file} is not there: start a coordinator here first (countersign start), or say how to log in with --data-dir, --key-file, ` +
       '--new-key or --email (countersign login --help)',

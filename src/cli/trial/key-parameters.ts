@@ -2,16 +2,11 @@ import { notApplicable, type PolicyValue } from '../../domain/policy/types.js';
 import { NotExecuted, recordIn, refuseOthers } from './trial-facts.js';
 import { newKey } from './trial-organization.js';
 import type { Makers, Making } from './trial-parameters.js';
-import type { TrialKey } from './trial-resources.js';
+import { ethereum, type TrialKey } from './trial-resources.js';
 import { transactionWith } from './trial-transaction.js';
 
 const digest = 'ab'.repeat(32);
-const account = {
-  curve: 'CURVE_SECP256K1',
-  pathFormat: 'PATH_FORMAT_BIP32',
-  path: "m/44'/60'/0'/0/1",
-  addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
-} as const;
+const account = { ...ethereum, path: "m/44'/60'/0'/0/1" };
 const target = (): { targetPublicKey: string } => ({ targetPublicKey: newKey().publicKey });
 const otherChains = ['solana', 'bitcoin', 'tron'] as const;
 

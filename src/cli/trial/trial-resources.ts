@@ -14,7 +14,8 @@ export interface TrialKey {
 
 type Facts = Readonly<Record<string, PolicyValue>>;
 
-const ethereum = {
+/** The first account of a wallet. */
+export const ethereum = {
   curve: 'CURVE_SECP256K1',
   pathFormat: 'PATH_FORMAT_BIP32',
   path: "m/44'/60'/0'/0/0",
