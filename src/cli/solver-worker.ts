@@ -2,6 +2,15 @@
 
 type Answer = { readonly answer: string } | { readonly error: string } | { readonly isMissing: true };
 
+/** Of the solver's module, whose types the package leaves out. */
+interface Memory {
+  readonly _malloc: (bytes: number) => number;
+  readonly _free: (at: number) => void;
+  readonly HEAPU8: Uint8Array;
+  readonly ccall: (name: string, result: string, types: readonly string[], given: readonly number[]) => void;
+  readonly async_call: (call: () => void) => Promise<string>;
+}
+
 const reply = (answer: Answer): void => {
   process.send!(answer);
 };
@@ -15,13 +24,25 @@ async function start(): Promise<void> {
     reply({ isMissing: true });
     return;
   }
-  const { Z3 } = await z3.init();
+  const solver = await z3.init();
+  const { Z3 } = solver;
+  const memory = solver.em as Memory;
   process.on('message', (script: string) => {
     const context = Z3.mk_context(Z3.mk_config());
-    void Z3.eval_smtlib2_string(context, script)
+    // The package would hand the text over on a stack that is used again while the solver reads it.
+    const text = Buffer.from(`${script}\0`);
+    const at = memory._malloc(text.length);
+    memory.HEAPU8.set(text, at);
+    const call = () =>
+      memory.ccall('async_Z3_eval_smtlib2_string', 'void', ['number', 'number'], [Number(context), at]);
+    void memory
+      .async_call(call)
       .then((answer) => reply({ answer }))
       .catch((error: unknown) => reply({ error: error instanceof Error ? error.message : String(error) }))
-      .finally(() => Z3.del_context(context));
+      .finally(() => {
+        memory._free(at);
+        Z3.del_context(context);
+      });
   });
 }
 
