@@ -137,7 +137,7 @@ export async function startCoordinator(given: Config): Promise<void> {
         ? `  Root API key   ${join(dataDir, 'root.json')} (keep it secret)`
         : `  Root API key   ${founding.apiPublicKey} (the private key is not stored here)`,
       '',
-      `First request:   ${tourCommand(given)}      (in a second terminal)`,
+      `Take the tour:   ${tourCommand(given)}      (in a second terminal)`,
       '',
     ].join('\n'),
   );

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { BadUsage } from './bad-usage.js';
-import { printable } from './replay-text.js';
+import { printable } from './layout.js';
 
 /** The bytes of a file that was named. @throws {BadUsage} if it cannot be read */
 export async function bytesIn(path: string): Promise<Buffer> {

@@ -8,7 +8,8 @@ import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { eventsSoFar } from './progress.js';
 import { bytesIn, typedRevision } from './given.js';
-import { labelled, printable } from './replay-text.js';
+import { printable } from './layout.js';
+import { labelled } from './replay-text.js';
 import { storeSettings, type StoreOptions } from './stores.js';
 import type { Terminal } from './terminal.js';
 

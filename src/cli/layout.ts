@@ -19,9 +19,14 @@ export function lines(terminal: Terminal, values: Readonly<Record<string, string
   return shown.map(([name, value]) => `${terminal.styled('bold', name.padEnd(width))}  ${printable(value)}\n`).join('');
 }
 
-/** Others' text made safe for a terminal: a control character in a name could move the cursor or colour the rest. */
+/**
+ * Others' text on one line, safe for a terminal: characters that could move the cursor, colour the rest, reorder it or stay
+ * unseen are shown as escapes such as `\u{1b}`.
+ */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '�');
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (found) => {
+    return found === '\t' ? ' ' : `\\u{${found.codePointAt(0)!.toString(16)}}`;
+  });
 }
 
 /** The part of a policy's text that decided, as the end of a sentence; nothing if none did. */

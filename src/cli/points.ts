@@ -1,7 +1,7 @@
 import { isUuid } from '../domain/uuid.js';
 import type { OrganizationReplay } from '../replay/organization-replay.js';
 import { BadUsage } from './bad-usage.js';
-import { printable } from './replay-text.js';
+import { printable } from './layout.js';
 
 const timePattern = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
 

@@ -5,7 +5,8 @@ import { compareStates } from '../replay/compare-states.js';
 import { tellEvent } from '../replay/event-story.js';
 import type { OrganizationReplay } from '../replay/organization-replay.js';
 import { documentOf } from '../replay/state-things.js';
-import { eventLines, outline, printable } from './replay-text.js';
+import { printable } from './layout.js';
+import { eventLines, outline } from './replay-text.js';
 import { revisionOf } from './points.js';
 import type { Terminal } from './terminal.js';
 

@@ -1,17 +1,10 @@
-import { becauseOf } from './layout.js';
+import { becauseOf, printable } from './layout.js';
 import { quoted } from '../replay/compare-states.js';
 import type { ActivityStep, DecisionTold, EventTold } from '../replay/event-story.js';
 
 /** What `countersign replay` prints for people. Whatever history contains, no line of it can control the terminal. */
 
 const labelWidth = 10;
-
-/** A line without characters that control a terminal or reorder text. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (found) => {
-    return found === '\t' ? ' ' : `\\u{${found.codePointAt(0)!.toString(16)}}`;
-  });
-}
 
 /** A label with its lines, indented. */
 export const labelled = (label: string, lines: readonly string[]): string[] =>

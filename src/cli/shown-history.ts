@@ -7,7 +7,8 @@ import { profileClient } from './callers.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
 import { parsePoint, revisionOfEvent } from './points.js';
-import { labelled, outline, printable } from './replay-text.js';
+import { printable } from './layout.js';
+import { labelled, outline } from './replay-text.js';
 import type { ReplayOptions } from './replay.js';
 import type { Terminal } from './terminal.js';
 

@@ -345,7 +345,7 @@ test('wallets are created, used and deleted by name', async () => {
 test('others’ names cannot move the cursor, and only terminals get colours', async () => {
   const { userId } = await coordinator.createUser('Eve\u202e');
   const plain = await user.types(['users']);
-  expect(plain.out).toContain('Eve�');
+  expect(plain.out).toContain('Eve\\u{202e}');
   expect(plain.out).not.toContain('\x1b');
   expect((await user.types(['users'], { colours: true })).out).toMatch(/^\x1b\[1mNAME/);
   expect((await user.types(['users', '--help'], { colours: true })).out).toContain('\x1b[1mOptions:\x1b[');

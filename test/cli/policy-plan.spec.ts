@@ -133,9 +133,9 @@ test('names cannot move the cursor, nor pass for another one', async () => {
     notes: `${evil}\n\u001b[2Jsecond line`,
   });
   const { out } = await user.types(plan);
-  expect(out).toContain('- policy “�good”\n');
+  expect(out).toContain('- policy “\\u{202e}good”\n');
   expect(out).toContain(`requester.id == '${userId}' || requester.id == '<user Tom>'`);
-  expect(out).toContain('    notes      �good\n               �[2Jsecond line\n');
+  expect(out).toContain('    notes      \\u{202e}good\n               \\u{1b}[2Jsecond line\n');
   expect(out).not.toMatch(/[\u001b\u202e]/);
   await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds: [policyId] });
 });

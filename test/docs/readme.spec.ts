@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { settings } from '../../src/config/settings.js';
 import { grpcNumbers } from '../../src/domain/errors.js';
 import * as harness from '../../src/testing/index.js';
+import { Installation, stop } from '../e2e/installation.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -106,6 +107,25 @@ test('the example that the README begins with is the one that runs, and prints w
   const file = 'examples/two-approvals.mjs';
   const { stdout } = await promisify(execFile)(process.execPath, [join(root, file)], { cwd: root, timeout: 60_000 });
   expect(read('README.md')).toContain(`\`\`\`js\n${shown(file)}\`\`\`\n\n\`\`\`\n${stdout.replace(/ +$/gm, '')}\`\`\``);
+});
+
+test('the first start prints what the README shows', async () => {
+  const installation = await Installation.make();
+  try {
+    const server = await installation.start();
+    await stop(server);
+    const { organizationId } = await installation.root();
+    const printed = server
+      .stdout()
+      .replaceAll(server.url, 'http://127.0.0.1:8080')
+      .replaceAll(installation.dataDir, '…/data')
+      .replace(organizationId!, `${organizationId!.slice(0, 8)}-…`);
+    const banner = printed.slice(printed.indexOf('Countersign is up'));
+    const [, shown] = /```\n(Countersign is up[^]*?)```/.exec(read('README.md'))!;
+    expect(banner.replace(/[0-9a-f]{8}-…/, '01a21573-…')).toBe(shown);
+  } finally {
+    await installation.remove();
+  }
 });
 
 test('what the pages import from the harness is there', () => {
