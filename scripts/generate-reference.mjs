@@ -92,10 +92,12 @@ function commandSection(command) {
       : ` (default: ${[defaultValue].flat().join(' ')})`;
   const rows = [
     ...command.registeredArguments.map((argument) => [`\`${help.argumentTerm(argument)}\``, argument.description]),
-    ...command.options.map((option) => [
-      `\`${option.flags}\``,
-      `${option.description}${defaultOf(option)}${option.mandatory ? ' (required)' : ''}`,
-    ]),
+    ...command.options
+      .filter(({ hidden }) => !hidden)
+      .map((option) => [
+        `\`${option.flags}\``,
+        `${option.description}${defaultOf(option)}${option.mandatory ? ' (required)' : ''}`,
+      ]),
   ];
   const usage = [
     command.fullName,

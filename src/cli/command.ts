@@ -66,7 +66,8 @@ export class CliCommand extends Command {
   private shownExamples(): string {
     if (this.examples.length === 0) return '';
     const shown = this.examples.map(({ line, about }) => `  ${about}\n    $ ${line}`);
-    return `\nExamples:\n${shown.join('\n')}\n`;
+    const exitCodes = this.parent ? '\nExit codes: see countersign --help' : '';
+    return `\nExamples:\n${shown.join('\n')}\n${exitCodes}`;
   }
 }
 

@@ -48,7 +48,7 @@ function* placesOf(command: Command, typed = ''): Generator<Place> {
   // A group without a subcommand takes the arguments of its list.
   const taken = [command, ...command.commands.filter((one) => typed !== '' && one.name() === 'list')];
   const options = taken
-    .flatMap((one) => one.options)
+    .flatMap((one) => one.options.filter(({ hidden }) => !hidden))
     .map(({ long, description }) => ({ word: long!, about: description }));
   const values = (argumentWords[typed]?.() ?? []).map((word) => ({ word, about: '' }));
   yield { typed, words: [...commands, ...options, { word: '--help', about: 'how to use it' }], values };

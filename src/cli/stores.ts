@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { Option } from 'commander';
 import { readConfig, type Config } from '../config/config.js';
 import { environment } from '../config/environment.js';
 import { eventsFile } from '../ledger/stores/open-event-store.js';
@@ -17,6 +18,17 @@ export function withStore<Given extends CliCommand>(command: Given): Given {
     '--data-dir <folder>',
     'data folder of the coordinator, instead of DATA_DIR; other settings come from the environment, as for the coordinator',
   );
+}
+
+/** Adds the options of a command that needs the store itself; who names a profile is told what to do with one instead. */
+export function withStoreOnly<Given extends CliCommand>(command: Given, insteadWithProfile: string): Given {
+  const refused = new Option('--profile <name>').hideHelp().argParser(() => {
+    throw new BadUsage(
+      `${command.fullName} opens the store, so it takes no --profile: run it where the data of the coordinator is. ` +
+        insteadWithProfile,
+    );
+  });
+  return withStore(command.addOption(refused));
 }
 
 /** Adds the option to ask a coordinator instead. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { eventsFile, openEventStore } from '../../ledger/stores/open-event-store.js';
 import type { CliCommand, Outcome } from '../command.js';
-import { storeSettings, withStore, type StoreOptions } from '../stores.js';
+import { storeSettings, withStoreOnly, type StoreOptions } from '../stores.js';
 import type { Terminal } from '../terminal.js';
 
 interface RotateOptions extends StoreOptions {
@@ -10,7 +10,7 @@ interface RotateOptions extends StoreOptions {
 
 /** `countersign kek rotate`; see docs/how-to/rotate-the-kek.md. */
 export function mountKekRotate(parent: CliCommand): void {
-  withStore(parent.command('rotate'))
+  withStoreOnly(parent.command('rotate'), 'With a profile, ask the operator to rotate it')
     .summary('encrypt every data key with a new key-encryption key')
     .description(
       'Encrypts every data key of the store with a new key-encryption key. Asks for confirmation. Stop the coordinator first, unless the ' +

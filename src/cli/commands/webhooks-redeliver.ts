@@ -1,7 +1,7 @@
 import { openEventStore } from '../../ledger/stores/open-event-store.js';
 import { BadUsage } from '../bad-usage.js';
 import type { CliCommand, Outcome } from '../command.js';
-import { storeSettings, withStore, type StoreOptions } from '../stores.js';
+import { storeSettings, withStoreOnly, type StoreOptions } from '../stores.js';
 import type { Terminal } from '../terminal.js';
 
 interface RedeliverOptions extends StoreOptions {
@@ -13,7 +13,7 @@ interface RedeliverOptions extends StoreOptions {
 
 /** `countersign webhooks redeliver`; see docs/how-to/webhooks.md. */
 export function mountWebhooksRedeliver(parent: CliCommand): void {
-  withStore(parent.command('redeliver'))
+  withStoreOnly(parent.command('redeliver'), 'With a profile, ask the operator to repeat the deliveries')
     .summary('repeat deliveries to an endpoint')
     .description(
       'Repeats deliveries to a webhook endpoint: the same events, to its current URL. Stop the ' +
