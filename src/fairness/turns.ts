@@ -51,7 +51,8 @@ export class Turns {
   next(path: QueuePath, { alone = false }: Wanted = {}): Promise<void> | undefined {
     const now = this.#now();
     if (this.#begunAt === undefined) {
-      this.#begin(now, alone);
+      // Immediate calls come in the same turn of the event loop as what a socket has brought: this one ends with the next.
+      this.#begin(now, alone, (call) => this.#later(() => this.#later(call)));
       return undefined;
     }
     const isOpen = !alone && !this.#isTaken && this.#waiting.size === 0;
@@ -59,10 +60,10 @@ export class Turns {
     return new Promise((resolve) => this.#waiting.push(path, { resolve, alone }));
   }
 
-  #begin(now: number, alone = false): void {
+  #begin(now: number, alone = false, later = this.#later): void {
     this.#begunAt = now;
     this.#isTaken = alone;
-    this.#later(() => {
+    later(() => {
       this.#begunAt = undefined;
       const next = this.#waiting.shift();
       if (!next) return;

@@ -1,13 +1,17 @@
 import type { FastifyInstance } from 'fastify';
-import { largeBody } from '../fairness/turns.js';
+import { callerPath } from '../fairness/fair-queue.js';
+import { largeBody, thisThread } from '../fairness/turns.js';
 
 /**
- * A large answer is made in one turn of the main thread, and encoded and written in the next. It is encoded once: a text is
- * measured, then encoded again by the socket.
+ * A large answer is made in one turn of the main thread, and encoded and written in another, which nothing else that is large
+ * shares. It is encoded once: a text is measured, then encoded again by the socket.
  */
 export function writeLargeAnswersApart(fastify: FastifyInstance): void {
-  fastify.addHook('onSend', (_request, _reply, payload, done) => {
+  fastify.addHook('onSend', (request, _reply, payload, done) => {
     if (typeof payload !== 'string' || payload.length <= largeBody) return done(null, payload);
-    setImmediate(() => done(null, Buffer.from(payload)));
+    const write = () => done(null, Buffer.from(payload));
+    const turn = thisThread.next(callerPath(request.caller.network), { alone: true });
+    if (turn) void turn.then(write);
+    else setImmediate(write);
   });
 }

@@ -88,12 +88,17 @@ it('gives the refusal that is given here', async () => {
 });
 
 it.each([
-  ['does not answer', 'setInterval(() => {}, 1000)', /was not read within 0.2 s: send the same request again/],
-  ['ends', `require('node:worker_threads').parentPort.once('message', () => process.exit(1))`, /ended: send/],
-  ['throws', `require('node:worker_threads').parentPort.once('message', () => { throw new Error() })`, /failed: send/],
-])('refuses with 503 when a thread %s, and replaces it', async (_what, script, reason) => {
+  ['does not answer', 'setInterval(() => {}, 1000)', 200, /was not read within 0.2 s: send the same request again/],
+  ['ends', `require('node:worker_threads').parentPort.once('message', () => process.exit(1))`, 20_000, /ended: send/],
+  [
+    'throws',
+    `require('node:worker_threads').parentPort.once('message', () => { throw new Error() })`,
+    20_000,
+    /failed: send/,
+  ],
+])('refuses with 503 when a thread %s, and replaces it', async (_what, script, longestMs, reason) => {
   const module = script.replace("require('node:worker_threads')", "(await import('node:worker_threads'))");
-  const elsewhere = threads({ most: 1, longestMs: 200, file: worker(module) });
+  const elsewhere = threads({ most: 1, longestMs, file: worker(module) });
   const asked = [elsewhere.read(text('a'), path), elsewhere.read(text('b'), path)];
   for (const one of asked) {
     expect(await stateOf(one, 20_000)).toBe('UNAVAILABLE');

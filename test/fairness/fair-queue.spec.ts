@@ -1,3 +1,4 @@
+import { stat } from 'node:fs';
 import fc from 'fast-check';
 import { callerPath, FairQueue, organizationPath, type QueuePath } from '../../src/fairness/fair-queue.js';
 import { largeBody, Turns } from '../../src/fairness/turns.js';
@@ -123,6 +124,7 @@ describe('turns', () => {
     clock.ms = 19;
     expect(turns.next(['b'])).toBeUndefined();
     await loop();
+    await loop();
     clock.ms = 30;
     expect(turns.next(['a'])).toBeUndefined();
     clock.ms = 50;
@@ -141,7 +143,7 @@ describe('turns', () => {
       }
     };
     const all = [work('a', 4), work('b', 2), work('c', 1)];
-    for (let count = 0; count < 8; count++) await loop();
+    for (let count = 0; count < 9; count++) await loop();
     await Promise.all(all);
     expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a']);
   });
@@ -155,6 +157,7 @@ describe('turns', () => {
       order.push(who);
     };
     const all = [work('small', false), work('large', true), work('late', false), work('larger', true)];
+    await loop();
     expect(order).toEqual(['small']);
     for (const there of [
       ['small', 'large'],
@@ -169,6 +172,26 @@ describe('turns', () => {
     await loop();
     expect(turns.next(['large'], { alone: true })).toBeUndefined();
     expect(turns.next(['small'])).toBeDefined();
+  });
+
+  test('what a socket has brought is not followed by another large piece of work before timers have had their turn', async () => {
+    const turns = new Turns();
+    const order: string[] = [];
+    await new Promise<void>((read) => stat('.', () => read()));
+    // As after the arrival of a body: in the part of the event loop that serves sockets and files.
+    await new Promise<void>((done) =>
+      stat('.', () => {
+        setTimeout(() => order.push('timer'), 1);
+        expect(turns.next(['a'], { alone: true })).toBeUndefined();
+        void turns.next(['b'], { alone: true })!.then(() => {
+          order.push('second');
+          done();
+        });
+        const ends = performance.now() + 5;
+        while (performance.now() < ends) order.length = 0;
+      }),
+    );
+    expect(order).toEqual(['timer', 'second']);
   });
 
   test('of several lists that are asked for at once, one large element is read in a turn', async () => {

@@ -6,6 +6,10 @@ test.each([
   ['an ordinary one in the same', '€', true],
 ])('%s', async (_title, text, isWritten) => {
   const server = fastify();
+  server.addHook('onRequest', (request, _reply, done) => {
+    request.caller = { network: request.ip, isThroughProxy: false };
+    done();
+  });
   writeLargeAnswersApart(server);
   const wasWritten = new Promise<boolean>((resolve) => {
     server.get('/', (_request, reply) => {

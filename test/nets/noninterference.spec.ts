@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { toFunctionSelector, type AbiFunction } from 'viem';
 import { base58 } from '@scure/base';
+import { encryptOauth2ClientSecret, encryptOnRampSecret } from '@turnkey/crypto';
 import { p256 } from '@noble/curves/nist.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
@@ -104,6 +105,9 @@ let rootUserId: string;
 let root: StampingClient;
 let member: Caller;
 let strangers: (Caller & { readonly userId: string })[];
+/** Secrets for providers, sealed: as short as they usually are, and as long as they may be. */
+let oauthSecrets: { readonly short: string; readonly long: string };
+let onRampKey: string;
 let own: Awaited<ReturnType<typeof accountsOf>>;
 let parents: typeof own;
 const randomness = new SeededRandomness('noninterference');
@@ -259,6 +263,12 @@ beforeAll(async () => {
     value: '',
   });
   strangers = [await signUp('203.0.113.66'), await signUp('203.0.113.67')];
+  const keys = (await exchange(`${server.url}/public/v1/discovery/keys`)).body as Record<string, string>;
+  onRampKey = keys['onRampEncryption']!;
+  const [short, long] = await Promise.all(
+    ['secret', 's'.repeat(3_900)].map((secret) => encryptOauth2ClientSecret(secret, keys['oauthSecretEncryption'])),
+  );
+  oauthSecrets = { short: short!, long: long! };
   own = await accountsOf(strangers[0]!);
   parents = await accountsOf({ key: root.key, organizationId: root.organizationId, address: '198.51.100.1' });
 }, 60_000);
@@ -271,18 +281,22 @@ afterAll(async () => {
   }
 });
 
-/** A stranger who has something that waits for votes, and something to seal for. */
+/** A stranger who has something that waits for votes, and what secrets and codes are sealed to. */
 interface Furnished extends Caller {
   readonly userId: string;
   readonly activityId: string;
   readonly importBundle: string;
+  readonly otpId: string;
+  readonly otpEncryptionTargetBundle: string;
 }
 
 /** Somebody whom nobody knows, in whose organization a second person waits for votes. */
 async function furnished(address: string): Promise<Furnished> {
   const owner = await signUp(address);
   const key = newKey();
-  const second = { userName: 'Second', apiKeys: [agentKey(key)], authenticators: [], oauthProviders: [], userTags: [] };
+  const contact = `somebody${++lastName}@example.com`;
+  const nothing = { authenticators: [], oauthProviders: [], userTags: [] };
+  const second = { userName: 'Second', userEmail: contact, apiKeys: [agentKey(key)], ...nothing };
   resultOf(await submit(owner, 'ACTIVITY_TYPE_CREATE_USERS_V4', { users: [second] }));
   const two = { policyName: 'two', effect: 'EFFECT_ALLOW', consensus: 'approvers.count() >= 2', notes: '' };
   resultOf(await submit(owner, 'ACTIVITY_TYPE_CREATE_POLICY_V3', two));
@@ -291,8 +305,14 @@ async function furnished(address: string): Promise<Furnished> {
   expect(activity.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
   const started = await submit(owner, 'ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY', { userId: owner.userId });
   const { importBundle } = resultOf<{ importBundle: string }>(started);
-  return { ...owner, activityId: activity.id, importBundle };
+  const otp = { otpType: 'OTP_TYPE_EMAIL', contact, appName: 'App', otpLength: 6, alphanumeric: false };
+  const sent = await submit(owner, 'ACTIVITY_TYPE_INIT_OTP_V3', otp);
+  const code = resultOf<{ otpId: string; otpEncryptionTargetBundle: string }>(sent);
+  return { ...owner, ...code, activityId: activity.id, importBundle };
 }
+
+/** Numbers that make names different. */
+let lastName = 0;
 
 type Request = () => Promise<Answer>;
 
@@ -924,9 +944,6 @@ interface Room {
 /** The stranger whose requests are drawn: another in each round, as some delete what they have. */
 let drawing: Furnished;
 
-/** Numbers that make names different. */
-let lastName = 0;
-
 /** A passkey as its first use shows it, with as long a statement as may be. */
 function attestation(large: boolean): object {
   const statement = Buffer.concat([Buffer.from('a16178', 'hex'), Buffer.from('590f00', 'hex'), Buffer.alloc(0xf00)]);
@@ -965,7 +982,10 @@ const known: Readonly<Record<string, (schema: Schema, large: () => boolean) => u
   contact: () => 'somebody@example.com',
   userEmail: () => 'somebody@example.com',
   userPhoneNumber: () => '+13214567890',
-  expirationSeconds: () => '900',
+  expirationSeconds: () => '600',
+  sendFromEmailAddress: () => 'somebody@example.com',
+  replyToEmailAddress: () => 'somebody@example.com',
+  bearerTokenTargetPublicKey: () => uncompressed(),
   email: () => 'somebody@example.com',
   phoneNumber: () => '+13214567890',
   oidcToken: () => unsignedToken(`${slowUrl}/drawn`),
@@ -975,6 +995,15 @@ const known: Readonly<Record<string, (schema: Schema, large: () => boolean) => u
   effect: () => 'EFFECT_ALLOW',
   timestampMs: () => undefined,
   attestation: (_schema, large) => attestation(large()),
+  otpId: () => drawing.otpId,
+  encryptedOtpBundle: (_schema, large) =>
+    sealedTo(
+      drawing.otpEncryptionTargetBundle,
+      JSON.stringify({ otp_code: '0'.repeat(large() ? 1_000 : 6), public_key: newKey().publicKey }),
+    ),
+  encryptedClientSecret: (_schema, large) => oauthSecrets[large() ? 'long' : 'short'],
+  encryptedSecretApiKey: (_schema, large) => encryptOnRampSecret('s'.repeat(large() ? 3_000 : 20), onRampKey),
+  encryptedPrivateApiKey: (_schema, large) => encryptOnRampSecret('s'.repeat(large() ? 3_000 : 20), onRampKey),
   encryptedBundle: (_schema, large) =>
     sealedTo(drawing.importBundle, large() ? 'a '.repeat(100_000) : Buffer.alloc(32, 1)),
 };
@@ -1022,7 +1051,11 @@ function drawn(schema: Schema, document: Document, large: () => boolean, room: R
     return large() ? (schema.maximum ?? 2 ** 31 - 1) : (schema.minimum ?? 1);
   }
   if (schema.type === 'boolean') return true;
-  if (schema.format === 'uuid') return member.organizationId;
+  // Of somebody else, or of nobody: a list must not have one twice.
+  if (schema.format === 'uuid') {
+    const of = (++lastName).toString(16).padStart(12, '0');
+    return name.endsWith('Ids') || large() ? `00000000-0000-4000-8000-${of}` : member.organizationId;
+  }
   if (schema.format === 'email') return 'somebody@example.com';
   if (schema.pattern?.startsWith('^\\+')) return '+13214567890';
   if (schema.pattern?.includes('[0-9]+$') || schema.pattern?.includes('\\d')) return large() ? '86400' : '100';
