@@ -78,9 +78,9 @@ export function page({ sizes, joined, single }: RowsBehind): Page {
       previous = some;
     }
     count += rows;
-    if (rows < found.length) return { kind: 'page', runs, last: false };
-    if (found.length < ROWS_AT_ONCE) return { kind: 'page', runs, last: true };
-    if (count >= PAGE_SIZE || length >= PAGE_TEXT) return { kind: 'page', runs, last: false };
+    const isFull = rows < found.length || count >= PAGE_SIZE || length >= PAGE_TEXT;
+    const last = rows === found.length && found.length < ROWS_AT_ONCE;
+    if (isFull || last) return { kind: 'page', runs, last, ...(previous ? { revision: previous.revision } : {}) };
   }
 }
 

@@ -59,6 +59,8 @@ export interface Page {
   readonly kind: 'page';
   readonly runs: readonly Run[];
   readonly last: boolean;
+  /** Of its last event in its stream; absent if there is no event. */
+  readonly revision?: number;
   /** Of its last event, where each was seen to follow from the one before it. */
   readonly link?: string;
 }

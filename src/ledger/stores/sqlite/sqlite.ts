@@ -14,7 +14,7 @@ import { Feed } from '../feed.js';
 import { PendingAppends } from './pending-appends.js';
 import { RecentEvents } from './recent-events.js';
 import type { OpenedFor } from './sqlite-protocol.js';
-import { StoreThread } from './store-thread.js';
+import { eventsOf, StoreThread } from './store-thread.js';
 
 /** Interval, in milliseconds, at which a read-only store looks for new events of the writing process. */
 const LOOK_AGAIN = 250;
@@ -85,24 +85,26 @@ export class SqliteEventStore implements EventStore {
 
   async *read(stream: string, from = 0, after?: string): AsyncIterable<RecordedEvent> {
     this.#checkOpen();
-    let next = this.#thread.page({ kind: 'read-stream', stream, from, ...(after === undefined ? {} : { after }) });
+    const pageFrom = (begin: number, link: string | undefined) =>
+      this.#thread.page({ kind: 'read-stream', stream, from: begin, ...(link === undefined ? {} : { after: link }) });
+    let next = pageFrom(from, after);
+    let before = after;
     for (;;) {
-      const { events, last, link } = await next;
-      const lastRevision = events.at(-1)?.revision;
-      if (!last && lastRevision !== undefined) {
-        // Fetch the next page while the caller works on this one.
-        const begin = { from: lastRevision + 1, ...(link === undefined ? {} : { after: link }) };
-        next = this.#thread.page({ kind: 'read-stream', stream, ...begin });
+      const page = await next;
+      if (!page.last && page.revision !== undefined) {
+        // The thread reads the next page while this one is parsed and used.
+        next = pageFrom(page.revision + 1, page.link);
         next.catch(() => undefined);
       }
-      for (const event of events) yield event;
-      if (last) return;
+      for (const event of eventsOf(page, before)) yield event;
+      if (page.last) return;
+      before = page.link;
     }
   }
 
   async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
     this.#checkOpen();
-    return (await this.#thread.page({ kind: 'read-last', stream, most })).events;
+    return eventsOf(await this.#thread.page({ kind: 'read-last', stream, most }));
   }
 
   subscribe(options: SubscribeOptions): Subscription {
@@ -175,6 +177,6 @@ export class SqliteEventStore implements EventStore {
   #eventsAfter(after: bigint): Promise<readonly RecordedEvent[]> | readonly RecordedEvent[] {
     this.#thread.checkThere();
     const recent = this.#openedFor === 'writing' ? this.#recent.after(after) : undefined;
-    return recent ?? this.#thread.page({ kind: 'read-all', after: Number(after) }).then(({ events }) => events);
+    return recent ?? this.#thread.page({ kind: 'read-all', after: Number(after) }).then((page) => eventsOf(page));
   }
 }

@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../event-store.js';
 import { linkIn } from '../../chain.js';
 import { parseEvent } from '../../stored-event.js';
 import { storedIn } from './sqlite-protocol.js';
-import type { Answer, OpenedFor, Request, Run } from './sqlite-protocol.js';
+import type { Answer, OpenedFor, Page, Request } from './sqlite-protocol.js';
 
 /** The worker thread that has the file open. Every request is answered, even if the thread dies. */
 export class StoreThread {
@@ -63,13 +63,11 @@ export class StoreThread {
     this.#worker.postMessage(request);
   }
 
-  /** A page of events, whether it is the last one, and the link of its last event if the chain was checked. */
-  async page(request: Request): Promise<{ events: RecordedEvent[]; last: boolean; link?: string }> {
+  /** A page of events as they are stored. */
+  async page(request: Request): Promise<Page> {
     const answer = await this.ask(request);
     if (answer.kind !== 'page') throw this.unexpected(answer);
-    const { runs, last, link } = answer;
-    const checked = link !== undefined && 'after' in request ? String(request.after) : undefined;
-    return { events: eventsOf(runs, checked), last, ...(link === undefined ? {} : { link }) };
+    return answer;
   }
 
   /** The error for an unexpected answer. */
@@ -109,10 +107,10 @@ export class StoreThread {
   }
 }
 
-/** @param after link before the first event, if every event is known to follow */
-function eventsOf(runs: readonly Run[], after: string | undefined): RecordedEvent[] {
+/** @param after link before the first event, which counts if the thread saw that every event follows */
+export function eventsOf({ runs, link: checked }: Page, after?: string): readonly RecordedEvent[] {
   const events: RecordedEvent[] = [];
-  let link = after;
+  let link = checked === undefined ? undefined : after;
   for (const run of runs) {
     for (const stored of storedIn(run)) {
       events.push(parseEvent(stored, link));
