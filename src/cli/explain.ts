@@ -64,9 +64,15 @@ function detailLines(detail: Readonly<Record<string, unknown>>): readonly string
   };
   return [
     ...(fieldViolations ?? []).map(({ field, description }) => `  ${field}: ${description}`),
-    ...(policyEvaluations ?? []).map((policy) => `  ${policyLine(policy)}`),
+    ...(policyEvaluations ?? []).toSorted(byWeight).map((policy) => `  ${policyLine(policy)}`),
   ];
 }
+
+/** What denied comes before what did not apply: an organization may have many policies about other things. */
+const byWeight = (one: PolicySaid, other: PolicySaid): number => weightOf(one) - weightOf(other);
+
+const weightOf = ({ outcome }: PolicySaid): number =>
+  outcome === 'OUTCOME_DENY_EXPLICIT' ? 0 : outcome === 'OUTCOME_DENY_IMPLICIT' ? 2 : 1;
 
 /** A policy's outcome in a line, with the part of its text that decided. */
 export function policyLine({ policyName, policyId, outcome, clause }: PolicySaid): string {

@@ -209,7 +209,8 @@ test('a denial names the policies, and has another exit code than an invalid req
   ]);
   const denied = await user.types(['submit', 'create_user_tag', '--set', 'userTagName=x', '--profile', 'alice']);
   expect(denied).toMatchObject({ code: 3, out: '' });
-  expect(denied.error).toMatch(/^error: .*[^]*no tags/);
+  // First of all the policy that denied, before those that do not apply.
+  expect(denied.error).toMatch(/^error: .*\n {2}policy “no tags” .*: deny explicit[^]*\n {2}policy .*: deny implicit/);
   expect(denied.error).toContain("as its condition `activity.kind == 'CREATE_USER_TAG'` is true");
   const asJson = await user.types([
     'submit',
