@@ -134,7 +134,7 @@ test.each<[string, () => Promise<Readonly<Record<string, string>> | void>, objec
   expect(await findings(env ?? {})).toContainEqual(expect.objectContaining({ level: 'problem', ...finding }));
 });
 
-test('reports an event store that accepts less in one append than requests may need', async () => {
+test('doctor reports an event store that accepts less in one append than requests may need', async () => {
   const double = await EventStoreDouble.start();
   double.maxAppendBytes = 1024 * 1024;
   try {
@@ -149,7 +149,7 @@ test('reports an event store that accepts less in one append than requests may n
   }
 });
 
-test('reports an interrupted rotation, without changing anything', async () => {
+test('doctor reports an interrupted rotation, without changing anything', async () => {
   await appendFile(user.path('data', 'kek'), `${randomBytes(32).toString('hex')}\n`);
   const before = await readFile(user.path('data', 'kek'), 'utf8');
   expect(await findings()).toContainEqual({
@@ -161,7 +161,7 @@ test('reports an interrupted rotation, without changing anything', async () => {
   expect(await readFile(user.path('data', 'kek'), 'utf8')).toBe(before);
 });
 
-test('reports a Node.js that is too old', async () => {
+test('doctor reports a Node.js that is too old', async () => {
   await mkdir(user.path('empty'));
   expect(versionFinding('18.20.0')).toMatchObject({ level: 'problem', toDo: 'install Node.js 20.19 or newer' });
   expect([versionFinding('20.19.0'), versionFinding('24.1.0')]).toMatchObject([{ level: 'ok' }, { level: 'ok' }]);

@@ -17,14 +17,14 @@ afterAll(() => user.leaves());
 const analyze = (name: string, ...options: string[]) =>
   user.types(['policies', 'analyze', `examples/policies/${name}`, ...options]);
 
-it.each(['ci-signing', 'customer-wallets'])('answers the questions of the example %s', async (name) => {
+it.each(['ci-signing', 'customer-wallets'])('analyze answers the questions of the example %s', async (name) => {
   const { code, out, error } = await analyze(name);
   expect([code, error]).toEqual([0, '']);
   expect(out).toMatch(/\n(\d+) of \1 answers are as expected\.\n$/);
   expectExecuted(out);
 });
 
-it('says of the treasury what the guide shows', async () => {
+it('analyze says of the treasury what the guide shows', async () => {
   const { code, out, error } = await analyze('treasury');
   expect([code, error]).toEqual([0, '']);
   expect(await readFile(page, 'utf8')).toContain(`$ countersign policies analyze examples/policies/treasury\n${out}`);
@@ -41,7 +41,7 @@ function expectExecuted(out: string): void {
 const questions = (...lines: readonly string[]) =>
   writeFile(user.path('examples/policies/treasury/treasury.analysis.yaml'), ['questions:', ...lines, ''].join('\n'));
 
-it('fails where an answer is another, and shows the request', async () => {
+it('analyze fails where an answer is another, and shows the request', async () => {
   await questions(
     '  - can: [Otto]',
     '    do: SIGN',
@@ -74,7 +74,7 @@ it('fails where an answer is another, and shows the request', async () => {
   expect(bounds.join('\n')).toContain('at most 3 elements');
 });
 
-it('says what a question lacks, with its place', async () => {
+it('analyze says what a question lacks, with its place', async () => {
   await questions(
     '  - can: everyone',
     '    do: SIGN',

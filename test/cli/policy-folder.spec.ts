@@ -30,7 +30,7 @@ async function changed(from: string, to: string): Promise<void> {
   await writeFile(user.path('examples/policies/treasury/policies.yaml'), text.replace(from, to));
 }
 
-it('says what the guide shows', async () => {
+it('test says what the guide shows', async () => {
   const text = await readFile(page, 'utf8');
   const { out } = await user.types(['policies', 'test', 'examples/policies/treasury']);
   expect(text).toContain(`$ countersign policies test examples/policies/treasury\n${out}`);
@@ -57,7 +57,7 @@ it.each([
     'policies.yaml:4:12: `*nobody` is an alias: write out what it stands for\n',
   ],
   ['quorum:', 'quorum: [', /^policies\.yaml:\d+:\d+: /],
-])('reports %j as %j with its place', async (from, to, expected) => {
+])('check reports %j as %j with its place', async (from, to, expected) => {
   await changed(from, to);
   const { code, out } = await user.types(['policies', 'check', 'examples/policies/treasury']);
   expect(code).toBe(1);
@@ -65,7 +65,7 @@ it.each([
   else expect(out).toMatch(expected);
 });
 
-it('fails where an outcome is another, and tells a CI server', async () => {
+it('test fails where an outcome is another, and tells a CI server', async () => {
   await changed('count() >= 2', 'count() >= 3');
   const ran = await user.types(['policies', 'test', 'examples/policies/treasury', '--junit', 'results.xml']);
   expect(ran.code).toBe(1);
@@ -75,7 +75,7 @@ it('fails where an outcome is another, and tells a CI server', async () => {
   expect(report).toContain('<failure message="needs [Theo]; expected allow"/>');
 });
 
-it('says what a test lacks', async () => {
+it('test says what one of the tests lacks', async () => {
   await changed('count() >= 2', 'count()  >= 2');
   const tests = ['tests:', '  - by: Nobody', '    activity: SIGN_TRANSACTIONS', '    expect: maybe', ''].join('\n');
   await writeFile(user.path('examples/policies/treasury/treasury.test.yaml'), tests);

@@ -45,7 +45,7 @@ const ottoSigns = `  - name: Otto signs
     condition: activity.kind == 'SIGN_RAW_PAYLOAD' && requester.id == '<user Otto>'
 `;
 
-test('shows what differs, in which order it is done, and what it would have changed, as the guide has it', async () => {
+test('plan shows what differs, in which order it is done, and what it would have changed, as the guide has it', async () => {
   const { coordinator, user } = treasury;
   await treasury.edit('  - name: Roles are', `${ottoSigns}  - name: Roles are`);
   const before = (await coordinator.recorded()).length;
@@ -85,7 +85,7 @@ test('programs get ids, names and the whole report', async () => {
   expect(said).toMatchObject({ whatIf: { organizationId }, afterwards: [{ was: 'needs-votes', is: 'denied' }] });
 });
 
-test('who is no member of the root quorum gets no answer about the history, which `--fail-on` takes for a failure', async () => {
+test('somebody outside the root quorum gets no answer about the history, which `--fail-on` takes for a failure', async () => {
   const { user } = treasury;
   const profile = ['--profile', await treasury.login('Otto')];
   const { code, out } = await user.types([...plan, ...profile]);

@@ -74,7 +74,7 @@ async function executed(policies: readonly string[], given: Case) {
 const two = 'consensus: approvers.count() >= 2';
 const ofKind = (type: string) => rules.activities.find((one) => one.type === type)!.kind;
 
-it.each(Object.keys(makers))('executes the least request of %s', async (type) => {
+it.each(Object.keys(makers))('a trial executes the least request of %s', async (type) => {
   const isRootOnly = type === 'ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME';
   const by = isRootOnly ? ['Ann'] : ['Dev', 'Ops'];
   const policy = `condition: "activity.kind == '${ofKind(type)}'", ${two}`;
@@ -91,7 +91,7 @@ it.each([
   { to: `0x${'ab'.repeat(20)}`, value: 10n ** 20n, data: '0xa9059cbb00', function_signature: '0xa9059cbb' },
   { to: '', function_signature: '0x60806040' },
   {},
-])('makes the transaction %o, which a coordinator reads as it is', async (tx) => {
+])('a trial makes the transaction %o, which a coordinator reads as it is', async (tx) => {
   const clauses = Object.entries(tx).map(([name, value]) =>
     typeof value === 'bigint' ? `eth.tx.${name} == ${value}` : `eth.tx.${name} == '${value}'`,
   );
@@ -102,7 +102,7 @@ it.each([
   });
 });
 
-it('signs with what the file names, and with passkeys', async () => {
+it('a trial signs with what the file names, and with passkeys', async () => {
   const condition = `condition: "private_key.id == '<private key Releases>'"`;
   const passkeys = `consensus: "credentials.filter(c, c.type == 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR').count() >= 2"`;
   const { file, subject } = fileOf(`${condition}, ${passkeys}`);
@@ -113,7 +113,7 @@ it('signs with what the file names, and with passkeys', async () => {
   expect(await by('Dev by passkey', 'Sam by key')).toMatchObject({ outcome: 'disagreed' });
 });
 
-it('tells a claim that a coordinator does not bear out', async () => {
+it('a trial reports a claim that the coordinator contradicts', async () => {
   const consensus = 'consensus: "approvers.any(u, u.tags.contains(\'<tag ops>\')) && approvers.count() == 2"';
   const { file, subject } = fileOf(`condition: "activity.action == 'SIGN'", ${consensus}`);
   const claim = claimOf(subject, { by: ['Dev', 'Ops'] });
@@ -131,7 +131,7 @@ it('tells a claim that a coordinator does not bear out', async () => {
   expect(await outcomeOf({}, { users: untagged })).toMatchObject({ outcome: 'disagreed' });
 });
 
-it('makes up what only has an id, and e-mail addresses that nobody could have', async () => {
+it('a trial makes up what only has an id, and e-mail addresses that nobody could have', async () => {
   const keyTags = { private_key: { tags: ['one', 'two'] } };
   const condition = 'condition: "private_key.tags.count() == 2 && requester.email != \'x\'"';
   const { file, subject } = fileOf(condition);
@@ -145,7 +145,7 @@ it('makes up what only has an id, and e-mail addresses that nobody could have', 
   expect(await executed([condition3], given)).toMatchObject({ outcome: 'executed' });
 });
 
-it('executes a request under each of two sets', async () => {
+it('a trial executes a request under each of two sets', async () => {
   const { file, subject } = fileOf('condition: "activity.action == \'SIGN\'"');
   const claim = claimOf(subject, { type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD', by: ['Dev'] });
   const other: Claim = { ...claim, set: { ...subject, policies: [] }, isAllowed: false };
@@ -156,7 +156,7 @@ it('executes a request under each of two sets', async () => {
   });
 });
 
-it('says why an example is not executed', async () => {
+it('a trial says why an example is not executed', async () => {
   const allow = ['effect: allow'];
   const whyNot = async (given: Partial<Case>, policies: readonly string[] = allow) => {
     const result = await executed(policies, { by: ['Dev'], ...given });
@@ -195,7 +195,7 @@ it('says why an example is not executed', async () => {
   });
 });
 
-it('stops executing at its limit', async () => {
+it('a trial stops executing at its limit', async () => {
   const { file, subject } = fileOf('effect: allow');
   const impatient = new Trials(0);
   const claims = [claimOf(subject, { by: ['Dev'] })];

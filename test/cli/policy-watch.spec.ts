@@ -55,7 +55,7 @@ async function changes(from: string, to: string): Promise<void> {
   await rename(`${file}.tmp`, file);
 }
 
-test('it runs again at each change, survives files that are wrong or gone, and ends with the last result', async () => {
+test('--watch runs the tests again at each change, survives files that are wrong or gone, and ends with the last result', async () => {
   starts();
   await says(/5 of 5 tests passed\.\n/);
   await changes('count() >= 2', 'count() >= 3');

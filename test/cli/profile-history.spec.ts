@@ -33,7 +33,7 @@ async function login(apiUrl: string, ...more: readonly string[]): Promise<void> 
 
 const ofProfile = ['--profile', 'default'] as const;
 
-test('states, changes and events are those that the coordinator tells', async () => {
+test('states, changes and events are those that the coordinator shows', async () => {
   const events = await coordinator.events();
   const last = String(events.at(-1)!.revision);
   const state = await user.types(['replay', ...ofProfile, '--no-tty']);

@@ -185,7 +185,7 @@ test('history cannot control the terminal', async () => {
   expect(out + steps.out).not.toMatch(/[^\P{C}\n]/u);
 });
 
-test('the same is read off an EventStoreDB', async () => {
+test('replay reads the same from an EventStoreDB', async () => {
   const double = await EventStoreDouble.start();
   try {
     const store = await EventStoreDbEventStore.open(double.connectionString);

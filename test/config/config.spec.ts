@@ -368,7 +368,7 @@ describe('MAIL_FROM', () => {
       ['example.org', 'mail.example.net'],
     ],
     ['root@localhost', undefined, 'root@localhost', []],
-  ])('%s', (value, name, address, domains) => {
+  ])('is read: %s', (value, name, address, domains) => {
     expect(readConfig({ MAIL_FROM: value }).mailFrom).toEqual({ name, address, domains });
   });
 

@@ -109,7 +109,7 @@ test('the page has ten policies', () => {
   expect(sections.map(([, number]) => Number(number))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-test('1: two treasurers; one and anybody else are not enough', () =>
+test('1: two treasurers sign; one of them with anybody else is not enough', () =>
   under(1, async () => {
     const { tom, tina, otto, ann } = people;
     expect(await status(raw(ann.client))).toBe(403);
@@ -119,7 +119,7 @@ test('1: two treasurers; one and anybody else are not enough', () =>
     expect(await status(tina.client.approve(asked.fingerprint))).toBe('COMPLETED');
   }));
 
-test('2: a treasurer, but not the one who asked', () =>
+test('2: a treasurer approves, but not the one who asked', () =>
   under(2, async () => {
     const { tom, tina, ann } = people;
     const byAnn = await newWallet(ann.client);
@@ -130,7 +130,7 @@ test('2: a treasurer, but not the one who asked', () =>
     expect(await status(tina.client.approve(byTom.fingerprint))).toBe('COMPLETED');
   }));
 
-test('3: a freeze, and the root quorum through it', () =>
+test('3: a freeze stops everybody but the root quorum', () =>
   annMay("activity.action == 'SIGN'", async () => {
     expect(await status(raw(people.ann.client))).toBe('COMPLETED');
     await under(3, async () => {
@@ -139,7 +139,7 @@ test('3: a freeze, and the root quorum through it', () =>
     });
   }));
 
-test('4: a limit over an ALLOW', () =>
+test('4: a limit holds over an ALLOW', () =>
   annMay("activity.action == 'SIGN'", () =>
     under(4, async () => {
       const { client } = people.ann;
@@ -150,7 +150,7 @@ test('4: a limit over an ALLOW', () =>
     }),
   ));
 
-test('5: known receivers only', () =>
+test('5: only known receivers get anything', () =>
   annMay("activity.action == 'SIGN'", () =>
     under(5, async () => {
       const { client } = people.ann;
@@ -171,7 +171,7 @@ test('6: CI signs one kind of call', () =>
     expect(await status(raw(people.ci.client))).toBe(403);
   }));
 
-test('7: office hours', () =>
+test('7: keys sign in office hours', () =>
   under(7, async () => {
     expect(await status(newWallet(people.otto.client))).toBe('COMPLETED');
     coordinator.clock.advance('5h');
@@ -189,7 +189,7 @@ test('8: keys leave by the quorum alone', () =>
     }),
   ));
 
-test('9: no blind signing, neither a digest nor the bytes of it', () =>
+test('9: nobody signs blindly, neither a digest nor the bytes of it', () =>
   annMay("activity.action == 'SIGN'", () =>
     under(9, async () => {
       const { client } = people.ann;

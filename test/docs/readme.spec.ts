@@ -144,7 +144,7 @@ test('every decision is listed', () => {
 });
 
 describe('the first request of the README', () => {
-  test('is the script', () => {
+  test('is that of the script', () => {
     expect(read('README.md')).toContain(`\`\`\`js\n${shown('scripts/first-request.mjs')}\`\`\``);
   });
 

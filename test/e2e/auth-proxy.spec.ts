@@ -456,7 +456,7 @@ describe('what is answered', () => {
 });
 
 describe('other ways to sign up', () => {
-  test('a code in a text message, whose number is verified then', async () => {
+  test('a code in a text message signs somebody up, and verifies the number', async () => {
     const contact = '+13214567890';
     const key = coordinator.newKey();
     const proved = async () => {
@@ -754,7 +754,7 @@ describe('what must not go through', () => {
   const bearer = `Bearer ${secret.replaceAll(' ', '-')}`;
 
   test.each([undefined, '', 'Bearer ', 'Bearer wrong', bearer.slice(0, -1), bearer.toLowerCase()])(
-    'stamps and configurations without the secret (%j)',
+    'stamps and configurations do not, without the secret (%j)',
     async (authorization) => {
       for (const path of ['configuration', 'stamp', 'origin']) {
         const { status, text } = await internal(path, { configId, body: '{}', origin: '*' }, authorization);
@@ -764,7 +764,7 @@ describe('what must not go through', () => {
     },
   );
 
-  test('anything but what a proxy forwards, even with the secret', async () => {
+  test('nothing does but what a proxy forwards, even with the secret', async () => {
     const { organizationId } = coordinator;
     const stamp = (body: object) => internal('stamp', { configId, body: JSON.stringify(body) }, bearer);
     for (const type of [
@@ -884,7 +884,7 @@ describe('what must not go through', () => {
     expect((await call('otp_login', { ...body, organizationId })).status).toBe(400);
   });
 
-  test('nor does it log anybody in to the parent, whatever they have proved', async () => {
+  test('a verification token logs nobody in to the parent, whatever they have proved', async () => {
     const { client, clock, root, organizationId } = coordinator;
     const person = { subject: 'the administrator', at: clock.now() };
     const oidcToken = await provider.idToken(person);

@@ -352,7 +352,7 @@ describe('what changes between the votes', () => {
 });
 
 describe('the root quorum', () => {
-  test('two of three', async () => {
+  test('of three members takes two', async () => {
     const { root } = coordinator;
     await coordinator.client.submit('ACTIVITY_TYPE_UPDATE_ROOT_QUORUM', {
       threshold: 2,

@@ -152,7 +152,7 @@ const call = (data: string) => () =>
   );
 const transferTo = (to: Hex) => encodeFunctionData({ abi, functionName: 'transfer', args: [to, 0x1000n] });
 
-describe('the arguments of a call', () => {
+describe('a DENY on a transaction holds for', () => {
   test('the receiver, also where the call leaves out what is zero at its end', () =>
     denies(
       `eth.tx.contract_call_args['dst'] == '${bad}'`,
@@ -257,7 +257,7 @@ describe('a key under more than one name', () => {
     ['on mainnet', payee],
     ['on a test network', payeeOnTestnet],
     ['in capitals', payee.toUpperCase()],
-  ])('a receiver of bitcoin %s, whatever network the key was named on', (_where, address) =>
+  ])('a receiver of bitcoin is denied %s, whatever network the key was named on', (_where, address) =>
     denies(
       `bitcoin.tx.outputs.any(o, o.address in ['${address}', '${bad}'])`,
       { 'by its mainnet name': pay(() => mainnet, payee), 'by its testnet name': pay(() => testnet, payee) },
@@ -280,7 +280,7 @@ describe('a key under more than one name', () => {
     expect(await refusal(attempt)).toMatchObject({ status: 403 });
   });
 
-  test('an account, by the name of another account of the same key', () =>
+  test('an account is denied under the name of another account of the same key', () =>
     denies(
       `wallet_account.address == '${mainnet}'`,
       { 'its own name': pay(() => mainnet, another), 'the name on testnet': pay(() => testnet, another) },
@@ -290,7 +290,7 @@ describe('a key under more than one name', () => {
       },
     ));
 
-  test('the private key of an account, by the name of another account of the same key', async () => {
+  test('the private key of an account is denied under the name of another account of the same key', async () => {
     const policyId = await coordinator.createPolicy({
       policyName: 'exports anything',
       condition: "activity.action == 'EXPORT'",
@@ -308,7 +308,7 @@ describe('a key under more than one name', () => {
   });
 });
 
-describe('what moves on Solana', () => {
+describe('a DENY on what moves on Solana holds for', () => {
   const SYSTEM = '11111111111111111111111111111111';
   const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
   const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';

@@ -139,7 +139,7 @@ async function saidBy(policyId: string, attempt: Promise<unknown>) {
   });
 }
 
-describe('what a DENY cannot read, it denies', () => {
+describe('a DENY denies what it cannot read:', () => {
   beforeEach(() => policy('ALLOW', { condition: signing }));
 
   test('a field that the request lacks', async () => {
@@ -196,7 +196,7 @@ describe('what a DENY cannot read, it denies', () => {
     expect(await sendWei(alice.client, 1n)).toMatchObject(completed);
   });
 
-  test('of several payloads each alone', async () => {
+  test('each of several payloads by itself', async () => {
     const text = `eth.eip_712.domain.verifying_contract == '${evil}'`;
     const deny = await policy('DENY', { condition: text });
     const [one, other, bad] = [

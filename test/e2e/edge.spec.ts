@@ -505,7 +505,7 @@ describe('messages speak for the parent', () => {
     expect(coordinator.messages()).toEqual([]);
   });
 
-  test('and to those in the words of its parent, whatever it asks for', async () => {
+  test('a sub-organization sends codes in the words of its parent, whatever it asks for', async () => {
     await coordinator.client.submit('ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', {
       emailCustomizationParams: { appName: 'Acme', magicLinkTemplate: 'https://acme.example/%s' },
       smsCustomizationParams: { template: '{{.OtpCode}} by Acme' },

@@ -54,7 +54,7 @@ describe.each(['memory', 'sqlite'] as const)('on %s', (store) => {
     expect(await tagNames(coordinator)).toEqual(['once']);
   });
 
-  test('fifty times at once', async () => {
+  test('the same bytes fifty times at once are one activity', async () => {
     const { client } = coordinator;
     const before = (await coordinator.events()).length;
     const body = client.submitBody(tagType, { userTagName: 'once' });
@@ -68,7 +68,7 @@ describe.each(['memory', 'sqlite'] as const)('on %s', (store) => {
     ]);
   });
 
-  test('many bodies, each three times, all at once: whatever shares an append, questions are answered after it', async () => {
+  test('many bodies, each three times at once, are one activity each: whatever shares an append, questions are answered after it', async () => {
     const { client } = coordinator;
     const bodies = Array.from({ length: 30 }, (_, index) =>
       client.submitBody(tagType, { userTagName: `tag ${index}` }),
@@ -80,7 +80,7 @@ describe.each(['memory', 'sqlite'] as const)('on %s', (store) => {
     expect(new Set(await tagNames(coordinator)).size).toBe(30);
   });
 
-  test('requests that wait for votes, each three times at once', async () => {
+  test('requests that wait for votes, each three times at once, are one activity each', async () => {
     const { alice, bob } = await withPolicy(coordinator);
     const bodies = Array.from({ length: 20 }, (_, index) =>
       alice.client.submitBody(renameType, { userId: alice.userId, userName: `Alice ${index}` }),
@@ -101,7 +101,7 @@ describe.each(['memory', 'sqlite'] as const)('on %s', (store) => {
     expect(await coordinator.client.query('whoami')).toMatchObject({ username: 'Root user' });
   });
 
-  test('after a restart, and signed anew', async () => {
+  test('the same bytes are the same activity after a restart, and signed anew', async () => {
     const { client } = coordinator;
     const body = client.submitBody(tagType, { userTagName: 'once' });
     const first = await sendBody(client, tagType, body);

@@ -58,7 +58,7 @@ test('the published client stores, changes and deletes them, and no answer has a
   expect(await sdk.listFiatOnRampCredentials({})).toEqual({ fiatOnRampCredentials: [] });
 });
 
-test('by the names of the specification; the intent is echoed, sealed as it was', async () => {
+test('they are taken by the names of the specification; the intent is echoed, sealed as it was', async () => {
   const asked = {
     onrampProvider: 'FIAT_ON_RAMP_PROVIDER_BETA',
     publishableApiKey: 'pk',

@@ -363,7 +363,7 @@ describe('list_activities', () => {
     return activities.map(({ id }) => id);
   }
 
-  test('the newest first, ten unless said', async () => {
+  test('lists the newest first, ten unless told otherwise', async () => {
     expect(ids).toHaveLength(25);
     expect([...ids].sort().reverse()).toEqual(ids);
     expect(await list({})).toEqual(ids.slice(0, 10));
@@ -396,7 +396,7 @@ describe('list_activities', () => {
     expect(violations(refused).map(({ field }) => field)).toEqual(['paginationOptions.limit']);
   });
 
-  test('after: page after page to the end, nothing twice and nothing left out', async () => {
+  test('goes on after a cursor, page after page to the end, with nothing twice and nothing left out', async () => {
     const seen: string[] = [];
     for (let after: string | undefined; ;) {
       const page = await list({ paginationOptions: { limit: '7', ...(after ? { after } : {}) } });
@@ -407,20 +407,20 @@ describe('list_activities', () => {
     expect(seen).toEqual(ids);
   });
 
-  test('before: the page that touches the cursor, in the same order, back to the start', async () => {
+  test('goes back before a cursor to the start, with the page that touches it, in the same order', async () => {
     expect(await list({ paginationOptions: { limit: '3', before: ids[10] } })).toEqual(ids.slice(7, 10));
     expect(await list({ paginationOptions: { before: ids[2] } })).toEqual(ids.slice(0, 2));
     expect(await list({ paginationOptions: { before: ids[0] } })).toEqual([]);
     expect(await list({ paginationOptions: { after: ids.at(-1) } })).toEqual([]);
   });
 
-  test('between two', async () => {
+  test('lists what lies between two cursors', async () => {
     expect(await list({ paginationOptions: { after: ids[3], before: ids[8] } })).toEqual(ids.slice(4, 8));
     expect(await list({ paginationOptions: { after: ids[8], before: ids[3] } })).toEqual([]);
     expect(await list({ paginationOptions: { after: ids[3], before: ids[8], limit: '2' } })).toEqual(ids.slice(4, 6));
   });
 
-  test('filters, alone, together, and with a cursor of something that they leave out', async () => {
+  test('takes filters alone, together, and with a cursor of something that they leave out', async () => {
     const type = 'ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME';
     expect(await list({ filterByType: [type] })).toEqual([ids[12]]);
     expect(await list({ filterByType: [type, 'ACTIVITY_TYPE_CREATE_USER_TAG'] })).toEqual(ids.slice(0, 10));

@@ -75,7 +75,7 @@ describe('a body that is no good JSON object', () => {
     ['far too deep', '['.repeat(100_000), /deeper than 32 levels/],
     ['half a surrogate pair', '{"a":"\\ud800"}', /half of a surrogate pair/],
     ['half a surrogate pair in a name', '{"\\uDC00":1}', /half of a surrogate pair/],
-  ])('%s', async (_name, body, message) => {
+  ])('is refused: %s', async (_name, body, message) => {
     for (const path of [tagPath, '/public/v1/query/whoami']) {
       const { status, code, turnkeyErrorCode, message: text } = await refused(path, body);
       expect({ status, code, turnkeyErrorCode }).toEqual(invalid);
@@ -98,7 +98,7 @@ describe('a body that is no good JSON object', () => {
     expect([one.status, other.status].sort()).toEqual([200, 400]);
   });
 
-  test('more than 2 MiB', async () => {
+  test('is refused when it has more than 2 MiB', async () => {
     const limit = 2 * 1024 * 1024;
     const ofSize = (size: number) => `{"a":"${'x'.repeat(size - 8)}"}`;
     expect(await refused(tagPath, ofSize(limit + 1))).toMatchObject({
@@ -111,7 +111,7 @@ describe('a body that is no good JSON object', () => {
     expect(unstamped.status).toBe(400);
   });
 
-  test('more than 2 MiB, read to its end: whoever is still sending reads why, on a connection that goes on', async () => {
+  test('is read to its end when it has more than 2 MiB: whoever is still sending reads why, on a connection that goes on', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ports = new Set<number | undefined>();
     const send = (parts: number) =>
@@ -139,7 +139,7 @@ describe('a body that is no good JSON object', () => {
     agent.destroy();
   });
 
-  test('more than 32 MiB, not waited for: it is refused by its headers', async () => {
+  test('is not waited for when it has more than 32 MiB: it is refused by its headers', async () => {
     const said = await new Promise<string>((resolve, reject) => {
       const socket = connect(Number(new URL(coordinator.url).port), '127.0.0.1');
       const end = (what: string) => {
@@ -188,7 +188,7 @@ describe('fields around the parameters', () => {
     ['parameters that are null', { parameters: null }, 'parameters', /^is required$/],
     ['parameters that are a list', { parameters: [] }, 'parameters', /^must be an object$/],
     ['proofs that are text', { generateAppProofs: 'true' }, 'generateAppProofs', /^must be true or false, got `true`$/],
-  ])('%s', async (_name, changes, field, description) => {
+  ])('are refused: %s', async (_name, changes, field, description) => {
     const answer = await refused(tagPath, JSON.stringify(tagBody(changes)));
     expect(answer).toMatchObject(invalid);
     expect(violations(answer)).toEqual([{ field, description: anyText }]);
@@ -223,7 +223,7 @@ describe('fields around the parameters', () => {
     },
   );
 
-  test('an organization that does not exist', async () => {
+  test('an organization that does not exist is named in the refusal', async () => {
     const nobody = '00000000-0000-4000-8000-000000000000';
     const expected = {
       status: 404,
@@ -353,7 +353,7 @@ describe('parameters', () => {
     found.forEach(({ description }, index) => expect(description).toMatch(expected[index]![1]));
   });
 
-  test('a question with a field it does not have', async () => {
+  test('a question with a field that it does not have is refused', async () => {
     const answer = await refusal(coordinator.client.query<object>('whoami', { userId: 'x' }));
     expect(answer).toMatchObject(invalid);
     expect(violations(answer)).toEqual([{ field: 'userId', description: 'is not a field of this request' }]);
@@ -377,7 +377,7 @@ describe('paths', () => {
     expect(answer).toMatchObject({ status: 404, code: 5, details: [], turnkeyErrorCode: '' });
   });
 
-  test.each(['GET', 'PUT', 'DELETE', 'PATCH'])('%s on a path that takes POST', async (method) => {
+  test.each(['GET', 'PUT', 'DELETE', 'PATCH'])('%s is refused on a path that takes POST', async (method) => {
     for (const path of [tagPath, '/public/v1/query/whoami']) {
       const { status, body } = await exchange(`${coordinator.url}${path}`, { method });
       expect(status).toBe(404);

@@ -64,7 +64,7 @@ test('every path is sampled', () => {
   expect(sampled.sort()).toEqual([...stampedPaths].sort());
 });
 
-test('every query, its answer and its refusal', async () => {
+test('every query matches in its answer and its refusal', async () => {
   for (const [name, request] of Object.entries(querySamples(furnished))) {
     const path = `/public/v1/query/${name}`;
     const body = { organizationId: coordinator.organizationId, ...request };
@@ -107,7 +107,7 @@ describe('every submit', () => {
   }
 
   test.each([...registry.paths].map(([path, versions]): [string, string] => [path, versions[0]!.type]))(
-    '%s: its answer, its denial, and the document’s own opinion of the request',
+    '%s matches in its answer, its denial, and what the document says of the request',
     async (name, type) => {
       let outcome = await submitted(worlds.at(-1)!, name, type);
       // Another sample may have taken away what this one is about.
@@ -143,7 +143,7 @@ describe('the auth proxy', () => {
     return answer.body;
   }
 
-  test('each endpoint, its answer and its refusal', async () => {
+  test('matches in the answer and the refusal of each endpoint', async () => {
     const contact = 'documented@example.com';
     const key = coordinator.newKey();
     const asked = { apiKeys: [], authenticators: [], oauthProviders: [] };

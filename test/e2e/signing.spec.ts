@@ -215,7 +215,7 @@ describe('@turnkey/sdk-server, as it comes', () => {
       activityPoller: { intervalMs: 10, numRetries: 3 },
     }).apiClient();
 
-  test('one payload', async () => {
+  test('signs one payload', async () => {
     const { r, s, v, activity } = await sdk(coordinator.client.key).signRawPayload({
       signWith: ethereum,
       payload: hashMessage('hello'),
@@ -227,7 +227,7 @@ describe('@turnkey/sdk-server, as it comes', () => {
     expect(await recoverMessageAddress({ message: 'hello', signature })).toBe(ethereum);
   });
 
-  test('several, in order', async () => {
+  test('signs several, in order', async () => {
     const messages = ['one', 'two', 'three'];
     const { signatures } = await sdk(coordinator.client.key).signRawPayloads({
       signWith: ethereum,
@@ -242,7 +242,7 @@ describe('@turnkey/sdk-server, as it comes', () => {
     expect(signatures).toHaveLength(3);
   });
 
-  test('a transaction', async () => {
+  test('signs a transaction', async () => {
     const { signedTransaction } = await sdk(coordinator.client.key).signTransaction({
       signWith: ethereum,
       type: 'TRANSACTION_TYPE_ETHEREUM',
@@ -255,7 +255,7 @@ describe('@turnkey/sdk-server, as it comes', () => {
 describe('as @turnkey/viem signs', () => {
   const account = () => viemAccount(coordinator.client, ethereum);
 
-  test('messages: viem and ethers recover the address', async () => {
+  test('messages are signed so that viem and ethers recover the address', async () => {
     for (const message of ['hello', 'grüß dich 👋', { raw: '0xdeadbeef' as Hex }]) {
       const signature = await account().signMessage({ message });
       expect(await recoverMessageAddress({ message, signature })).toBe(ethereum);
@@ -263,7 +263,7 @@ describe('as @turnkey/viem signs', () => {
     expect(verifyMessage('hello', await account().signMessage({ message: 'hello' }))).toBe(ethereum);
   });
 
-  test('typed data: viem and ethers recover the address', async () => {
+  test('typed data are signed so that viem and ethers recover the address', async () => {
     // The client adds the type of the domain, which the account would otherwise leave out.
     const client = createWalletClient({
       account: account(),
@@ -281,7 +281,7 @@ describe('as @turnkey/viem signs', () => {
     ['EIP-2930', { type: 'eip2930', chainId: 10, nonce: 0, to: treasury, gas: 21_000n, gasPrice: 9n, accessList: [] }],
     ['EIP-1559', payment(treasury, 12n)],
     ['EIP-1559 that creates a contract', { ...payment(treasury, 0n), to: undefined, data: '0x60006000' }],
-  ])('transactions: %s', async (_name, transaction) => {
+  ])('transactions are signed: %s', async (_name, transaction) => {
     const serializedTransaction = (await account().signTransaction(transaction as never)) as `0x02${string}`;
     expect(await recoverTransactionAddress({ serializedTransaction })).toBe(ethereum);
     expect(Transaction.from(serializedTransaction).from).toBe(ethereum);
@@ -291,15 +291,15 @@ describe('as @turnkey/viem signs', () => {
     });
   });
 
-  test('authorizations of EIP-7702', async () => {
+  test('authorizations of EIP-7702 are signed', async () => {
     const authorization = { address: treasury, chainId: 1, nonce: 69 };
     const signature = await account().authorize(authorization);
     expect(await verifyAuthorization({ address: ethereum, authorization, signature })).toBe(true);
   });
 });
 
-describe('other keys', () => {
-  test('Solana: a message, and a transaction that the network would take', async () => {
+describe('keys of other chains', () => {
+  test('sign a message for Solana, and a transaction that the network would take', async () => {
     const more = {
       payload: 'I own this',
       encoding: 'PAYLOAD_ENCODING_TEXT_UTF8',
@@ -318,13 +318,13 @@ describe('other keys', () => {
     expect(await verifySignature(key, first!, transaction.messageBytes)).toBe(true);
   });
 
-  test('taproot: BIP-340 under the output key, which is what the address spells', async () => {
+  test('sign for taproot with BIP-340 under the output key, which is what the address spells', async () => {
     const outputKey = Uint8Array.from(bech32m.fromWords(bech32m.decode(taproot as `bc1${string}`).words.slice(1)));
     const signature = rawResult(await signRaw(coordinator.client, taproot));
     expect(schnorr.verify(joined(signature), Buffer.from(digest, 'hex'), outputKey)).toBe(true);
   });
 
-  test('a thousand payloads in one activity', async () => {
+  test('one activity signs a thousand payloads', async () => {
     const payloads = Array.from({ length: 1_000 }, (_, index) => index.toString(16).padStart(64, '0'));
     const { result } = await coordinator.client.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', {
       signWith: solana,
@@ -354,8 +354,8 @@ describe('other keys', () => {
   });
 });
 
-describe('refusals', () => {
-  test('a key that nobody has', async () => {
+describe('a request to sign is refused', () => {
+  test('with a key that nobody has', async () => {
     expect(await refusal(signRaw(coordinator.client, stranger))).toMatchObject({
       status: 404,
       code: 5,
@@ -363,7 +363,7 @@ describe('refusals', () => {
     });
   });
 
-  test('one bad payload refuses them all, by its place', async () => {
+  test('as a whole for one bad payload, whose place it names', async () => {
     const before = (await coordinator.events()).length;
     const attempt = coordinator.client.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', {
       signWith: ethereum,
@@ -378,7 +378,7 @@ describe('refusals', () => {
     expect((await coordinator.events()).length).toBe(before);
   });
 
-  test('a wallet that was deleted', async () => {
+  test('with a wallet that was deleted', async () => {
     const { walletId: gone, addresses } = await newWallet('Short-lived', [ethereumAccount]);
     await signRaw(coordinator.client, addresses[0]!);
     await coordinator.client.submit('ACTIVITY_TYPE_DELETE_WALLETS', { walletIds: [gone], deleteWithoutExport: true });
@@ -459,7 +459,7 @@ describe('policies', () => {
     }
   });
 
-  test('receiver and amount of an Ethereum transaction; nothing that hides them', async () => {
+  test('they decide by receiver and amount of an Ethereum transaction, and deny what hides them', async () => {
     const signer = await signerWho(
       `eth.tx.to == '${treasury.toUpperCase().replace('0X', '0x')}' && eth.tx.value <= 1000`,
     );
@@ -474,7 +474,7 @@ describe('policies', () => {
     expect(blind.policyEvaluations).toContainEqual(objectWith({ outcome: 'OUTCOME_ERROR', error: textLike(/eth/) }));
   });
 
-  test('the function that is called, by an uploaded ABI', async () => {
+  test('they decide by the function that is called, with an uploaded ABI', async () => {
     const contract: Hex = '0x6b175474e89094c44da98b954eedeac495271d0f';
     const abi = [
       {
@@ -524,7 +524,7 @@ describe('policies', () => {
     expect(await refusal(call('approve', 1n))).toMatchObject({ status: 403 });
   });
 
-  test('the contract that verifies typed data, of one and of each of several', async () => {
+  test('they decide by the contract that verifies typed data, of one and of each of several', async () => {
     const { verifyingContract } = permit.domain;
     const signer = await signerWho(`eth.eip_712.domain.verifying_contract == '${verifyingContract}'`);
     const elsewhere = { ...permit, domain: { ...permit.domain, verifyingContract: stranger } };
@@ -545,7 +545,7 @@ describe('policies', () => {
     );
   });
 
-  test('the contract of an EIP-7702 authorization', async () => {
+  test('they decide by the contract of an EIP-7702 authorization', async () => {
     const signer = await signerWho(`eth.eip_7702_authorization.address == '${treasury}'`);
     const authorize = (address: Hex) =>
       viemAccount(signer.client, ethereum).authorize({ address, chainId: 1, nonce: 1 });
@@ -553,7 +553,7 @@ describe('policies', () => {
     expect(await refusal(authorize(stranger))).toMatchObject({ status: 403 });
   });
 
-  test('what a Solana transaction transfers', async () => {
+  test('they decide by what a Solana transaction transfers', async () => {
     const signer = await signerWho(
       'solana.tx.transfers.all(t, t.amount <= 1000) && solana.tx.instructions.count() == 1',
     );
@@ -577,7 +577,7 @@ describe('policies', () => {
     }
   });
 
-  test('how a payload is written and hashed, and by which account', async () => {
+  test('they decide by how a payload is written and hashed, and by the account', async () => {
     const signer = await signerWho(
       `activity.params.hash_function == 'HASH_FUNCTION_KECCAK256' && activity.params.encoding == 'PAYLOAD_ENCODING_TEXT_UTF8'` +
         ` && wallet_account.address == '${ethereum.toLowerCase()}'`,
@@ -594,7 +594,7 @@ describe('policies', () => {
 });
 
 describe('private keys', () => {
-  test('by id and by address, in the older versions too', async () => {
+  test('sign by id and by address, in the older versions too', async () => {
     const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {
       privateKeys: [
         {

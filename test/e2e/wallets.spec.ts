@@ -184,14 +184,14 @@ describe('creating', () => {
 });
 
 describe('exporting', () => {
-  test('a wallet: the bundle opens, the wallet is marked, and its accounts still answer', async () => {
+  test('a wallet gives a bundle that opens; the wallet is marked, and its accounts still answer', async () => {
     const { walletId } = await newWallet();
     expect((await sdk().getWallet({ walletId })).wallet).toMatchObject({ exported: false, imported: false });
     expect(Mnemonic.isValidMnemonic(await exported(walletId))).toBe(true);
     expect((await sdk().getWallet({ walletId })).wallet).toMatchObject({ exported: true, imported: false });
   });
 
-  test('an account: 32 bytes that sign for its address; a Solana one in the format of its wallets', async () => {
+  test('an account gives 32 bytes that sign for its address; one of Solana, the format of its wallets', async () => {
     const { walletId, addresses } = await newWallet([ethereum, solana]);
     const [address, base58Address] = addresses as [string, string];
     const phrase = await exported(walletId);
@@ -382,7 +382,7 @@ describe('deleting', () => {
     expect(await (await vaultOf(walletId)).sealed()).toBe(0);
   });
 
-  test('accounts: only exported ones, all or none; the key still follows from the wallet', async () => {
+  test('accounts goes for exported ones only, all or none; the key still follows from the wallet', async () => {
     const { walletId, addresses } = await newWallet([ethereum, solana]);
     const [address, other] = addresses as [string, string];
     const walletAccountIds = (await accountsOf(walletId)).map(({ walletAccountId }) => walletAccountId);

@@ -44,7 +44,7 @@ describe("every format, against the chain's own SDK", () => {
 });
 
 describe('published vectors', () => {
-  test('wallet-core: one key, its addresses', () => {
+  test('one key has the addresses that wallet-core gives it', () => {
     const { privateKey, addresses } = readVectors<{
       privateKey: string;
       addresses: { chain: string; address: string; publicKeyType: string }[];
@@ -72,7 +72,7 @@ describe('published vectors', () => {
     expect(seen.sort()).toEqual(Object.keys(formats).sort());
   });
 
-  test('EIP-55: letters as the hash says', () => {
+  test('EIP-55 addresses have the letter case that the hash says', () => {
     const checksummed = Object.values(readVectors<Record<string, string[]>>('ethereum/eip55_addresses.json')).flat();
     expect(checksummed).toHaveLength(8);
     for (const address of checksummed) expect(checksumAddress(fromHex(address))).toBe(address);
@@ -83,7 +83,7 @@ describe('published vectors', () => {
     }
   });
 
-  test('BIP-49, BIP-84, BIP-86', async () => {
+  test('the addresses of BIP-49, BIP-84 and BIP-86 come out as published', async () => {
     type Scheme = { network: 'mainnet' | 'testnet'; mnemonic: string; addresses: { path: string; address: string }[] };
     const schemes = readVectors<Record<'bip49' | 'bip84' | 'bip86', Scheme>>('hd/bip49_84_86_addresses.json');
     const scripts = { bip49: 'P2SH', bip84: 'P2WPKH', bip86: 'P2TR' } as const;
@@ -99,7 +99,7 @@ describe('published vectors', () => {
     }
   });
 
-  test('BIP-341: the output key without a script tree', () => {
+  test('the output key without a script tree is that of BIP-341', () => {
     type Vector = {
       given: { internalPubkey: string; scriptTree: unknown };
       intermediary: { tweakedPubkey: string };
@@ -120,7 +120,7 @@ describe('published vectors', () => {
     }
   });
 
-  test('BIP-173, BIP-350: the example addresses of the generator point', () => {
+  test('the example addresses of the generator point are those of BIP-173 and BIP-350', () => {
     const generator = publicKeyOf('CURVE_SECP256K1', fromHex('01'.padStart(64, '0')));
     const valid = ['MAINNET', 'TESTNET'].flatMap((network) =>
       (['P2WPKH', 'P2WSH'] as const).map((script) =>
@@ -136,7 +136,7 @@ describe('published vectors', () => {
     ]);
   });
 
-  test('BIP-173, BIP-350: the encoder takes what is valid and refuses what is not', () => {
+  test('the encoder takes what is valid by BIP-173 and BIP-350, and refuses what is not', () => {
     type Strings = { validStrings: string[]; invalidStrings: { string?: string; bytes?: string; reason: string }[] };
     const vectors = readVectors<Record<'bech32_bip173' | 'bech32m_bip350', Strings>>('bitcoin/bip173_bip350.json');
     for (const [encoding, { validStrings, invalidStrings }] of [
@@ -154,7 +154,7 @@ describe('published vectors', () => {
     }
   });
 
-  test("Spark's own example of an identity key", () => {
+  test('Spark’s example of an identity key has the published address', () => {
     const publicKey = fromHex('0353908bac090ba741de6147a540a665537006911590f93249b2823dbe187d3213');
     expect(addressOf('ADDRESS_FORMAT_SPARK_REGTEST', 'CURVE_SECP256K1', publicKey)).toBe(
       'sparkrt1pgssx5us3wkqjza8g80xz3a9gznx25msq6g3ty8exfym9q3ahcv86vsnxxdy83',

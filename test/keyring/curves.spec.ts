@@ -25,7 +25,7 @@ function orderPlus(curve: EcdsaCurve, difference: bigint): Buffer {
 }
 
 describe('public keys', () => {
-  test.each(CURVES)('%s: those of noble and of the oracle, smallest and largest keys included', (curve) => {
+  test.each(CURVES)('on %s are those of noble and of the oracle, with the smallest and largest keys', (curve) => {
     const accounts = oracle.filter((account) => account.curve === curve);
     expect(accounts.length).toBeGreaterThanOrEqual(26);
     for (const { privateKey, addresses } of accounts) {
@@ -42,7 +42,7 @@ describe('public keys', () => {
     }
   });
 
-  test('RFC 6979 A.2.5: the P-256 key', () => {
+  test('include that of RFC 6979, A.2.5, on P-256', () => {
     const { d, x, y } = readVectors<{ d: string; x: string; y: string }>('ecdsa/rfc6979_p256_sha256.json');
     const publicKey = publicKeyOf('CURVE_P256', fromHex(d));
     expect(uncompressPublicKey('CURVE_P256', publicKey).toString('hex')).toBe(`04${x}${y}`);
@@ -55,7 +55,7 @@ describe('public keys', () => {
 });
 
 describe('private keys', () => {
-  test.each(CURVES)('%s: another length is refused with both lengths', (curve) => {
+  test.each(CURVES)('on %s of another length are refused with both lengths', (curve) => {
     for (const length of [0, 31, 33, 64]) {
       expect(() => checkPrivateKey(curve, Buffer.alloc(length, 1), 'privateKeys[2]')).toThrow(
         `privateKeys[2]: a private key has 32 bytes, this one has ${length}`,
@@ -63,7 +63,7 @@ describe('private keys', () => {
     }
   });
 
-  test.each(ECDSA_CURVES)('%s: zero and what is not below the order are refused', (curve) => {
+  test.each(ECDSA_CURVES)('on %s that are zero or not below the order are refused', (curve) => {
     for (const key of [Buffer.alloc(32), orderPlus(curve, 0n), orderPlus(curve, 1n), Buffer.alloc(32, 0xff)]) {
       expect(() => publicKeyOf(curve, key)).toThrow(`zero or not below the order of ${curve}`);
     }
@@ -84,7 +84,7 @@ describe('private keys', () => {
 describe('adding to a scalar', () => {
   const toNumber = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
 
-  test.each(ECDSA_CURVES)('%s: is addition modulo the order', (curve) => {
+  test.each(ECDSA_CURVES)('on %s is addition modulo the order', (curve) => {
     const order = toNumber(CURVE_ORDER[curve]);
     const edges = [1n, 2n, 255n, 256n, order / 2n, order / 2n + 1n, order - 2n, order - 1n];
     const random = Array.from({ length: 20 }, () => toNumber(generatePrivateKey(curve, randomBytes)));
@@ -105,7 +105,7 @@ describe('adding to a scalar', () => {
     expect(carried).toBeGreaterThan(0);
   });
 
-  test.each(ECDSA_CURVES)('%s: what is not below the order is refused', (curve) => {
+  test.each(ECDSA_CURVES)('on %s is refused for what is not below the order', (curve) => {
     for (const difference of [0n, 1n]) {
       expect(addToScalar(curve, orderPlus(curve, difference), orderPlus(curve, -1n))).toBe(false);
     }
@@ -113,13 +113,13 @@ describe('adding to a scalar', () => {
 });
 
 describe('new private keys', () => {
-  test.each(CURVES)('%s: are keys, and differ', (curve) => {
+  test.each(CURVES)('on %s are keys, and differ', (curve) => {
     const keys = Array.from({ length: 20 }, () => generatePrivateKey(curve, randomBytes));
     for (const key of keys) expect(() => checkPrivateKey(curve, key)).not.toThrow();
     expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(20);
   });
 
-  test.each(ECDSA_CURVES)('%s: what is no scalar is drawn again', (curve) => {
+  test.each(ECDSA_CURVES)('on %s are drawn again where they are no scalar', (curve) => {
     const draws = [
       Buffer.alloc(32),
       orderPlus(curve, 0n),
@@ -161,7 +161,7 @@ describe('reading public keys', () => {
     ['Ed25519, no point', 'CURVE_ED25519', `02${'00'.repeat(31)}`, 'is not a canonical encoding'],
     ['Ed25519, y beyond the field', 'CURVE_ED25519', `f0${'ff'.repeat(30)}7f`, 'is not a canonical encoding'],
     ['Ed25519, identity', 'CURVE_ED25519', `01${'00'.repeat(31)}`, 'is a point of small order'],
-  ])('%s', (_what, curve, hex, message) => {
+  ])('refuses %s', (_what, curve, hex, message) => {
     expect(() => parsePublicKey(curve, hex, 'targetPublicKey')).toThrow(message);
     expect(() => parsePublicKey(curve, hex, 'targetPublicKey')).toThrow('invalid request: targetPublicKey: ');
   });

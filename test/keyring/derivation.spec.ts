@@ -11,7 +11,7 @@ const derived = (curve: Curve, seed: string, path: string): string =>
   derivePrivateKey(curve, fromHex(seed), path).toString('hex');
 
 describe('published vectors', () => {
-  test('BIP-32: vectors 1 to 4', () => {
+  test('come out: vectors 1 to 4 of BIP-32', () => {
     const { valid } = readVectors<{
       valid: { seed: string; chains: { path: string; xprv: string; xpub: string }[] }[];
     }>('hd/bip32.json');
@@ -27,7 +27,7 @@ describe('published vectors', () => {
     expect(checked).toBe(17);
   });
 
-  test('SLIP-0010: secp256k1, nist256p1 and ed25519, retries included', () => {
+  test('come out: SLIP-0010 on secp256k1, nist256p1 and ed25519, with retries', () => {
     const curves: Record<string, Curve> = {
       secp256k1: 'CURVE_SECP256K1',
       nist256p1: 'CURVE_P256',
@@ -54,7 +54,7 @@ describe('published vectors', () => {
     expect(names).toHaveLength(8);
   });
 
-  test('ethers: 40 seeds, every node', () => {
+  test('come out: every node of 40 seeds of ethers', () => {
     const wallets =
       readVectors<{ seed: string; nodes: { path: string; privateKey: string; publicKey: string }[] }[]>(
         'hd/ethers_mnemonics_en.json',
@@ -69,7 +69,7 @@ describe('published vectors', () => {
     expect(checked).toBeGreaterThan(150);
   });
 
-  test('BIP-49, BIP-84, BIP-86: the public keys', async () => {
+  test('come out: the public keys of BIP-49, BIP-84 and BIP-86', async () => {
     type Scheme = { mnemonic: string; addresses: { path: string; publicKey?: string; xprv?: string }[] };
     const schemes = readVectors<Record<string, Scheme>>('hd/bip49_84_86_addresses.json');
     let checked = 0;
@@ -90,8 +90,8 @@ describe('published vectors', () => {
   });
 });
 
-describe('against other libraries', () => {
-  test.each(CURVES)('%s: 24 random seeds and paths', (curve) => {
+describe('keys are those of other libraries', () => {
+  test.each(CURVES)('on %s, for 24 random seeds and paths', (curve) => {
     const accounts = oracle.filter((account) => account.curve === curve && account.seed !== undefined);
     expect(accounts).toHaveLength(24);
     for (const { seed, path, privateKey } of accounts) {
@@ -99,7 +99,7 @@ describe('against other libraries', () => {
     }
   });
 
-  test('secp256k1: @scure/bip32, fresh seeds of every length', () => {
+  test('on secp256k1, by @scure/bip32, for fresh seeds of every length', () => {
     for (let length = 16; length <= 64; length += 4) {
       const seed = randomBytes(length);
       const path = `m/${randomBytes(4).readUInt32BE() >>> 1}'/${length}/${randomBytes(4).readUInt32BE() >>> 1}`;
@@ -111,7 +111,7 @@ describe('against other libraries', () => {
     }
   });
 
-  test('nist256p1: SLIP-0010 written anew with bigints, fresh seeds', () => {
+  test('on nist256p1, by SLIP-0010 written anew with bigints, for fresh seeds', () => {
     const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
     const hmac = (key: Uint8Array, ...data: Uint8Array[]): Buffer =>
       createHmac('sha512', key).update(Buffer.concat(data)).digest();

@@ -278,7 +278,7 @@ describe('signed bundles, with the published client', () => {
     await expect(opened).resolves.toBe(ABANDON);
   });
 
-  test('export of a mnemonic', async () => {
+  test('a mnemonic is exported', async () => {
     const target = keyPair();
     const content = { targetPublicKey: hexOf(target.publicKey), organizationId, plaintext: Buffer.from(ABANDON) };
     const exportBundle = await sealExportBundle(content, signer);
@@ -295,7 +295,7 @@ describe('signed bundles, with the published client', () => {
     ).rejects.toThrow('failed to verify enclave signature');
   });
 
-  test('export of private keys, as hex and as a Solana key', async () => {
+  test('private keys are exported, as hex and as a Solana key', async () => {
     const target = keyPair();
     const privateKey = randomBytes(32);
     const content = { targetPublicKey: hexOf(target.publicKey), organizationId, plaintext: privateKey };
@@ -313,7 +313,7 @@ describe('signed bundles, with the published client', () => {
     );
   });
 
-  test('import of a mnemonic', async () => {
+  test('a mnemonic is imported', async () => {
     const target = keyPair();
     const importBundle = makeImportBundle({ targetPublicKey: hexOf(target.publicKey), organizationId, userId }, signer);
     const secret = { mnemonic: ABANDON, importBundle, organizationId, userId };
@@ -325,7 +325,7 @@ describe('signed bundles, with the published client', () => {
     await expect(encryptWalletToBundle(secret)).rejects.toThrow('does not match signer key');
   });
 
-  test('import of a mnemonic that is not ASCII', async () => {
+  test('a mnemonic that is not ASCII is imported', async () => {
     const target = keyPair();
     const importBundle = makeImportBundle({ targetPublicKey: hexOf(target.publicKey), organizationId, userId }, signer);
     const japanese = translateMnemonic(parseMnemonic(ABANDON), 'MNEMONIC_LANGUAGE_JAPANESE');
@@ -334,7 +334,7 @@ describe('signed bundles, with the published client', () => {
     expect(parseMnemonic(opened.toString()).language).toBe('MNEMONIC_LANGUAGE_JAPANESE');
   });
 
-  test('import of private keys, from hex and from a Solana key', async () => {
+  test('private keys are imported, from hex and from a Solana key', async () => {
     const privateKey = randomBytes(32);
     const solana = base58.encode(Buffer.concat([privateKey, publicKeyOf('CURVE_ED25519', privateKey)]));
     for (const [keyFormat, text] of [

@@ -29,7 +29,7 @@ function refusal(text: string): string {
 describe('published vectors', () => {
   const { english } = readVectors<{ english: [string, string, string, string][] }>('hd/bip39_english.json');
 
-  test('BIP-39: 24 entropies to phrase, seed with passphrase and master key', async () => {
+  test('come out: from 24 entropies of BIP-39 to phrase, seed with passphrase, and master key', async () => {
     expect(english).toHaveLength(24);
     for (const [entropy, phrase, seed, xprv] of english) {
       const bytes = fromHex(entropy);
@@ -41,7 +41,7 @@ describe('published vectors', () => {
     }
   });
 
-  test('ethers: 40 phrases, passphrases that are not ASCII among them', async () => {
+  test('come out: 40 phrases of ethers, with passphrases that are not ASCII among them', async () => {
     const wallets =
       readVectors<{ phrase: string; password: string; entropy: string; seed: string }[]>('hd/ethers_mnemonics_en.json');
     expect(wallets).toHaveLength(40);
@@ -59,22 +59,25 @@ describe('languages', () => {
     expect(Object.keys(oracle[0]!.languages)).toEqual(MNEMONIC_LANGUAGES);
   });
 
-  test.each(MNEMONIC_LANGUAGES)('%s: phrase and seeds as in the package bip39, every length', async (language) => {
-    expect(oracle).toHaveLength(5);
-    for (const { languages } of oracle) {
-      const { phrase, seed, passphrase, seedWithPassphrase } = languages[language];
-      const english = parseMnemonic(languages.MNEMONIC_LANGUAGE_ENGLISH.phrase);
-      const translated = translateMnemonic(english, language);
-      expect(translated.normalize('NFKD')).toBe(phrase.normalize('NFKD'));
-      expect((await mnemonicToSeed(translated)).toString('hex')).toBe(seed);
-      expect((await mnemonicToSeed(phrase, passphrase)).toString('hex')).toBe(seedWithPassphrase);
-      expect((await mnemonicToSeed(parseMnemonic(translated).phrase)).toString('hex')).toBe(seed);
+  test.each(MNEMONIC_LANGUAGES)(
+    'in %s have the phrase and seeds of the package bip39, in every length',
+    async (language) => {
+      expect(oracle).toHaveLength(5);
+      for (const { languages } of oracle) {
+        const { phrase, seed, passphrase, seedWithPassphrase } = languages[language];
+        const english = parseMnemonic(languages.MNEMONIC_LANGUAGE_ENGLISH.phrase);
+        const translated = translateMnemonic(english, language);
+        expect(translated.normalize('NFKD')).toBe(phrase.normalize('NFKD'));
+        expect((await mnemonicToSeed(translated)).toString('hex')).toBe(seed);
+        expect((await mnemonicToSeed(phrase, passphrase)).toString('hex')).toBe(seedWithPassphrase);
+        expect((await mnemonicToSeed(parseMnemonic(translated).phrase)).toString('hex')).toBe(seed);
 
-      const parsed = parseMnemonic(translated);
-      expect(parsed.language).toBe(language);
-      expect(translateMnemonic(parsed, 'MNEMONIC_LANGUAGE_ENGLISH')).toBe(english.phrase);
-    }
-  });
+        const parsed = parseMnemonic(translated);
+        expect(parsed.language).toBe(language);
+        expect(translateMnemonic(parsed, 'MNEMONIC_LANGUAGE_ENGLISH')).toBe(english.phrase);
+      }
+    },
+  );
 
   test('Japanese words are joined by ideographic spaces and read with either', () => {
     const japanese = translateMnemonic(parseMnemonic(ABANDON), 'MNEMONIC_LANGUAGE_JAPANESE');
@@ -84,7 +87,7 @@ describe('languages', () => {
 });
 
 describe('new mnemonics', () => {
-  test.each(MNEMONIC_LENGTHS)('of %i words', (wordCount) => {
+  test.each(MNEMONIC_LENGTHS)('have %i words', (wordCount) => {
     const asked: number[] = [];
     const phrase = generateMnemonic(wordCount, (length) => {
       asked.push(length);
@@ -95,7 +98,7 @@ describe('new mnemonics', () => {
     expect(asked).toEqual([(wordCount / 3) * 4]);
   });
 
-  test.each([0, 3, 9, 11, 13, 27, 12.5, -12, Number.NaN])('not of %d words', (wordCount) => {
+  test.each([0, 3, 9, 11, 13, 27, 12.5, -12, Number.NaN])('cannot have %d words', (wordCount) => {
     expect(() => generateMnemonic(wordCount, randomBytes)).toThrow(
       `mnemonicLength: \`${wordCount}\` is not one of 12, 15, 18, 21, 24 words`,
     );

@@ -43,7 +43,7 @@ const digests = fc.oneof(
 );
 
 describe.each(libraries)('%s', (_, library) => {
-  test('RFC 6979: 200 signatures', () => {
+  test('gives 200 signatures of RFC 6979 as published', () => {
     const { valid } = readVectors<{ valid: { d: string; m: string; signature: string }[] }>(
       'ecdsa/secp256k1_ecdsa_deterministic.json',
     );
@@ -53,7 +53,7 @@ describe.each(libraries)('%s', (_, library) => {
     }
   });
 
-  test('BIP-340: the vector without randomness', () => {
+  test('gives the vector of BIP-340 without randomness', () => {
     const [, secret, publicKey, , message, signature] = readText('bitcoin/bip340_test-vectors.csv')
       .split(/\r?\n/)[1]!
       .split(',');

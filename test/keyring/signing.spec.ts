@@ -39,7 +39,7 @@ function expectRecoverable(curve: EcdsaCurve, privateKey: Uint8Array, digest: Ui
 }
 
 describe('ECDSA', () => {
-  test('RFC 6979 A.2.5 on P-256, one nonce rejected; s brought low', () => {
+  test('signs as RFC 6979, A.2.5, on P-256, with one nonce rejected and a low s', () => {
     const { d, cases } = readVectors<{ d: string; cases: { message: string; r: string; s: string }[] }>(
       'ecdsa/rfc6979_p256_sha256.json',
     );
@@ -56,7 +56,7 @@ describe('ECDSA', () => {
     expect(brought).toBeGreaterThan(0);
   });
 
-  test('RFC 6979 on secp256k1: 200 signatures', () => {
+  test('signs 200 digests on secp256k1 as RFC 6979 says', () => {
     const { valid } = readVectors<{ valid: { d: string; m: string; signature: string }[] }>(
       'ecdsa/secp256k1_ecdsa_deterministic.json',
     );
@@ -66,7 +66,7 @@ describe('ECDSA', () => {
     }
   });
 
-  test.each(['CURVE_SECP256K1', 'CURVE_P256'] as const)('%s: fresh keys', (curve) => {
+  test.each(['CURVE_SECP256K1', 'CURVE_P256'] as const)('signs on %s with fresh keys', (curve) => {
     for (let round = 0; round < 16; round++) {
       const key = generatePrivateKey(curve, randomBytes);
       const digest = randomBytes(32);
@@ -76,7 +76,7 @@ describe('ECDSA', () => {
     }
   });
 
-  test('r and s are padded', () => {
+  test('pads r and s', () => {
     // Searched once: digests whose r, and whose s, begins with a zero byte.
     const key = sha256('countersign padding');
     const found = { r: false, s: false };
@@ -97,7 +97,7 @@ describe('BIP-340', () => {
     .slice(1)
     .map((line) => line.split(','));
 
-  test('the vector with no auxiliary randomness', () => {
+  test('signs the vector with no auxiliary randomness', () => {
     const zeroes = rows.filter(
       ([, secret, , aux, message]) => secret !== '' && /^0+$/.test(aux!) && message!.length === 64,
     );
@@ -107,7 +107,7 @@ describe('BIP-340', () => {
     }
   });
 
-  test('the library verifies as the vectors say', () => {
+  test('is verified by the library as the vectors say', () => {
     expect(rows).toHaveLength(19);
     for (const [, , publicKey, , message, signature, result] of rows) {
       const isValid = ((): boolean => {
@@ -133,7 +133,7 @@ describe('BIP-341', () => {
   );
   const inputs = keyPathSpending[0]!.inputSpending;
 
-  test('key path without a script tree: tweaked key and signature', () => {
+  test('gives the tweaked key and signature of the key path without a script tree', () => {
     const [input, ...others] = inputs.filter(({ given }) => given.merkleRoot === null);
     expect(others).toHaveLength(0);
     const { given, intermediary, expected } = input!;
@@ -143,7 +143,7 @@ describe('BIP-341', () => {
     expect(joined(signPayload(key, fromHex(intermediary.sigHash)))).toBe(expected.witness[0]!.slice(0, 128));
   });
 
-  test('signatures under tweaked keys that are given', () => {
+  test('verifies signatures under tweaked keys that are given', () => {
     expect(inputs).toHaveLength(7);
     for (const { intermediary, expected } of inputs) {
       const signature = signSchnorr(fromHex(intermediary.tweakedPrivkey), fromHex(intermediary.sigHash));
@@ -151,7 +151,7 @@ describe('BIP-341', () => {
     }
   });
 
-  test('the tweaked key belongs to the address, whether y is odd or even', () => {
+  test('gives the tweaked key of the address, whether y is odd or even', () => {
     const parities = new Set<number>();
     for (const { privateKey } of oracle.filter(({ curve }) => curve === 'CURVE_SECP256K1')) {
       const key = fromHex(privateKey);
@@ -166,7 +166,7 @@ describe('BIP-341', () => {
   });
 });
 
-describe('against other libraries', () => {
+describe('signatures are verified by other libraries', () => {
   const formatOf: Record<SignatureScheme, AddressFormat | undefined> = {
     ecdsa: undefined,
     ed25519: undefined,
@@ -179,7 +179,7 @@ describe('against other libraries', () => {
     ['ed25519', 26 + 3],
     ['schnorr', 26 + 3],
     ['schnorr-taproot', 26 + 3],
-  ])('%s: %i keys of the oracle', (scheme, count) => {
+  ])('on %s, with %i keys of the oracle', (scheme, count) => {
     let checked = 0;
     for (const { curve, privateKey, digest, signatures } of oracle) {
       const expected = signatures[scheme];
@@ -195,7 +195,7 @@ describe('against other libraries', () => {
     expect(checked).toBe(count);
   });
 
-  test('Ed25519: messages of any length, verified by OpenSSL', () => {
+  test('on Ed25519, of messages of any length, by OpenSSL', () => {
     for (const length of [0, 1, 31, 32, 33, 1000, 100_000]) {
       const key = randomBytes(32);
       const message = randomBytes(length);
@@ -224,8 +224,8 @@ describe('the scheme of an address', () => {
   });
 });
 
-describe('refusals', () => {
-  test.each([0, 20, 31, 33, 64])('a digest of %i bytes', (length) => {
+describe('signing is refused', () => {
+  test.each([0, 20, 31, 33, 64])('with a digest of %i bytes', (length) => {
     const payload = Buffer.alloc(length);
     const privateKey = Buffer.alloc(32, 1);
     for (const key of [
@@ -238,7 +238,7 @@ describe('refusals', () => {
     }
   });
 
-  test('a private key that is none', () => {
+  test('with a private key that is none', () => {
     for (const addressFormat of [P2TR, SPARK, 'ADDRESS_FORMAT_ETHEREUM'] as const) {
       const key = { curve: 'CURVE_SECP256K1', privateKey: Buffer.alloc(32), addressFormat } as const;
       expect(() => signPayload(key, Buffer.alloc(32))).toThrow('zero or not below the order of CURVE_SECP256K1');
@@ -246,7 +246,7 @@ describe('refusals', () => {
     expect(() => signEd25519(Buffer.alloc(64, 1), Buffer.alloc(3))).toThrow('a private key has 32 bytes');
   });
 
-  test('the key is left as it was', () => {
+  test('without changing the key', () => {
     for (const curve of CURVES) {
       const privateKey = Buffer.alloc(32, 3);
       signPayload({ curve, privateKey }, Buffer.alloc(32));

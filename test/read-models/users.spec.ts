@@ -46,7 +46,7 @@ describe.each([
   const ids = [1, 2, 3, 4, 5, 6].map((number) => id(from + number));
   const idsOf = async (request: object) => (await asked(request)).map((one) => one[name]);
 
-  test('goes on after the last element that was shown', async () => {
+  test('a list goes on after the last element that was shown', async () => {
     expect(await idsOf({})).toEqual(ids);
     for (let count = 1; count <= 6; count += 1) {
       const rest = { after: ids[count - 1]! };
@@ -55,7 +55,7 @@ describe.each([
     }
   });
 
-  test('and before the first, also between two', async () => {
+  test('a list goes back before the first, and stays between two', async () => {
     for (let count = 0; count < 6; count += 1) {
       const rest = { before: ids[count]! };
       expect(await idsOf({ paginationOptions: rest })).toEqual(ids.slice(0, count));
@@ -66,13 +66,13 @@ describe.each([
     expect(await idsOf({ paginationOptions: { after: ids[1]!, before: ids[4]! } })).toEqual(ids.slice(2, 4));
   });
 
-  test('of one user too', async () => {
+  test('lists of one user have pages too', async () => {
     const own = { userId: id(103) };
     expect(await idsOf({ ...own, paginationOptions: { after: ids[3]! } })).toEqual(ids.slice(4));
     await expect(idsOf({ ...own, paginationOptions: { after: ids[0]! } })).rejects.toThrow('is not an element');
   });
 
-  test('accepts only ids of its elements', async () => {
+  test('a list accepts only ids of its elements as cursors', async () => {
     const other = id(from === 200 ? 301 : 201);
     for (const wrong of [other, id(999)]) {
       await expect(idsOf({ paginationOptions: { after: wrong } })).rejects.toThrow(

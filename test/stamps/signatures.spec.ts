@@ -44,7 +44,7 @@ describe('Wycheproof', () => {
     ['ecdsa_secp256r1_sha256_test', 'SIGNATURE_SCHEME_TK_API_P256', 484],
     ['ecdsa_secp256k1_sha256_test', 'SIGNATURE_SCHEME_TK_API_SECP256K1', 476],
     ['ed25519_test', 'SIGNATURE_SCHEME_TK_API_ED25519', 151],
-  ] as const)('%s', async (file, scheme, count) => {
+  ] as const)('vectors come out: %s', async (file, scheme, count) => {
     const { testGroups } = vectors<WycheproofFile>(`wycheproof/${file}.json`);
     const wrong: number[] = [];
     let checked = 0;

@@ -218,7 +218,7 @@ test('a stored key that cannot be used is named as the reason', async () => {
   await expect(verify(passkey.assert({ body }), { known })).rejects.toThrow(refusal('the stored key cannot be used'));
 });
 
-describe('tolerated', () => {
+describe('a stamp may have', () => {
   test('members that browsers add to the client data', async () => {
     const clientData = { other_keys_can_be_added_here: 'do not compare', crossOrigin: undefined };
     await expect(verify(passkey.assert({ body, clientData }))).resolves.toMatchObject({ signCount: 0 });

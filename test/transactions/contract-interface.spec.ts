@@ -188,7 +188,7 @@ describe('calls of Ethereum contracts', () => {
     });
   });
 
-  test('overloaded functions, one for each signature', () => {
+  test('overloaded functions are told apart by their signatures', () => {
     const abi = [
       'function mint(address to)',
       'function mint(address to, uint256 amount)',
@@ -314,7 +314,7 @@ describe('instructions of Solana programs', () => {
   const read = (type: unknown, data: string, types: unknown[] = []): PolicyValue | undefined =>
     argOf(argsOf(one(type, types), anchor('go') + data));
 
-  test('before Anchor 0.30: names in camel case, discriminators calculated', () => {
+  test('before Anchor 0.30 have names in camel case, and discriminators are calculated', () => {
     const program = solana({
       version: '0.1.0',
       name: 'swap',
@@ -358,7 +358,7 @@ describe('instructions of Solana programs', () => {
     });
   });
 
-  test('before Anchor 0.30: a digit may have stood behind an underscore, which camel case does not show', () => {
+  test('before Anchor 0.30 may have had a digit behind an underscore, which camel case does not show', () => {
     const names = ['deposit2Pools', 'closeV2', 'go', 'a1234'];
     const program = solana({ instructions: names.map((name) => ({ name, accounts: [], args: [] })) });
     const nameOf = (rust: string) => argsOf(program, anchor(rust))?.instructionName;
@@ -373,7 +373,7 @@ describe('instructions of Solana programs', () => {
     expect(['a1234', 'a_1234', 'deposit2pools', 'g_o'].map(nameOf)).toEqual(['a1234', undefined, undefined, undefined]);
   });
 
-  test('since Anchor 0.30: discriminators given, of any length; the longest that fits counts', () => {
+  test('since Anchor 0.30 have discriminators of any length, of which the longest that fits counts', () => {
     const program = solana({
       address: key,
       metadata: { name: 'idl', version: '0.1.0', spec: '0.1.0' },

@@ -303,7 +303,7 @@ describe('nothing is read before it is counted', () => {
       }),
       /is 9600\d\d bytes long, the network takes 1232/,
     ],
-  ])('%s', (_what, job, reason) => {
+  ])('is refused: %s', (_what, job, reason) => {
     expect(() => read(job())).toThrow(reason);
   });
 
@@ -393,7 +393,7 @@ describe('what applications sign is read', () => {
       'an interface of 400 000 characters',
       () => ({ kind: 'interface', type: 'ETHEREUM', json: JSON.stringify(multicall).padEnd(400_000) }),
     ],
-  ])('%s', (_what, job) => {
+  ])('within its steps: %s', (_what, job) => {
     expect(() => read(job())).not.toThrow(OutOfSteps);
     expect(read(job())).toBeDefined();
   });

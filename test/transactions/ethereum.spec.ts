@@ -165,7 +165,7 @@ function forViem(fields: TransactionLike): TransactionSerializable {
 }
 
 describe('published vectors', () => {
-  test('EIP-155: the example', () => {
+  test('come out: the example of EIP-155', () => {
     const vector =
       readVectors<Record<'signingData' | 'signingHash' | 'privateKey' | 'signed', string>>(
         'ethereum/eip155_example.json',
@@ -185,7 +185,7 @@ describe('published vectors', () => {
     expect(sign(vector.signingData, fromHex(vector.privateKey))).toBe(vector.signed);
   });
 
-  test('ethers: signed byte for byte, all types', () => {
+  test('come out: all types of ethers, byte for byte', () => {
     const vectors = readVectors<Record<string, string>[]>('ethereum/ethers_transactions_sample.json');
     let checked = 0;
     for (const vector of vectors) {
@@ -201,7 +201,7 @@ describe('published vectors', () => {
     expect(checked).toBeGreaterThan(200);
   });
 
-  test('EIP-7702: the hashes of authorizations', () => {
+  test('come out: the hashes of EIP-7702 authorizations', () => {
     const vectors = readVectors<{ address: string; chainId: number; nonce: number; hash?: string }[]>(
       'ethereum/eip7702_authorizations.json',
     ).filter(({ hash }) => hash !== undefined);
@@ -340,7 +340,7 @@ describe('refused', () => {
   });
 });
 
-describe('as policies read it', () => {
+describe('policies read', () => {
   const token = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48';
   const abi = parseContractInterface(
     'ETHEREUM',

@@ -32,7 +32,7 @@ const declare = (domain: object): Types => ({
 });
 
 describe('published vectors', () => {
-  test('EIP-712: Ether Mail', () => {
+  test('have their hash: Ether Mail of EIP-712', () => {
     const { typedData, expected } = readVectors<{ typedData: TypedData; expected: { digest: string } }>(
       'ethereum/eip712_example.json',
     );
@@ -53,7 +53,7 @@ describe('published vectors', () => {
     });
   });
 
-  test('ethers: all, with the domain declared and not', () => {
+  test('have their hash: all of ethers, with the domain declared and not', () => {
     const vectors = readVectors<(TypedData & { name: string; data: unknown; digest: string })[]>(
       'ethereum/ethers_typed_data.json',
     );
@@ -65,7 +65,7 @@ describe('published vectors', () => {
     }
   });
 
-  test('wallet-core: messages of real applications', () => {
+  test('have their hash: messages of real applications, from wallet-core', () => {
     const vectors = readVectors<{ file: string; typedData: TypedData; digest?: string }[]>(
       'ethereum/walletcore_eip712.json',
     );
@@ -203,7 +203,7 @@ describe('random typed data', () => {
     );
   }, 120_000);
 
-  test('as the clients of ethers and viem send it', () => {
+  test('is read as the clients of ethers and viem send it', () => {
     fc.assert(
       fc.property(typedData, (data) => {
         const used: Record<string, TypedDataField[]> = reachable(data.types, data.primaryType);
@@ -274,7 +274,7 @@ const simple = (type: string, value: unknown, more: Types = {}): TypedData => ({
 describe('values', () => {
   const account = '0xCD2a3d9F938E13CD947Ec05AbC7FE734Df8DD826';
 
-  test('integers in every spelling of JSON are one', () => {
+  test('are one integer in every spelling of JSON', () => {
     const digests = [255, '255', '0xff', '0x00FF', 255.0].map((value) => digestOf(simple('uint8', value)));
     expect(new Set(digests).size).toBe(1);
     expect(digestOf(simple('int16', -2))).toBe(digestOf(simple('int16', '-0x2')));
@@ -316,14 +316,14 @@ describe('values', () => {
     expect(() => digestOf(simple(type, value))).toThrow(CoordinatorError);
   });
 
-  test('hex reads in lower case, whatever its case is', () => {
+  test('in hex are read in lower case, whatever their case is', () => {
     expect(policyOf(simple('address', account))).toMatchObject({ message: { x: account.toLowerCase() } });
     expect(policyOf(simple('bytes', '0xABcd'))).toMatchObject({ message: { x: '0xabcd' } });
     expect(policyOf(simple('bytes2[]', ['0xABcd', '0x00FF']))).toMatchObject({ message: { x: ['0xabcd', '0x00ff'] } });
     expect(digestOf(simple('bytes', '0xABcd'))).toBe(digestOf(simple('bytes', '0xabcd')));
   });
 
-  test('a field called __proto__ is a field', () => {
+  test('may have a field called __proto__', () => {
     const types = { T: [{ name: '__proto__', type: 'string' }] };
     const text = `{"types":${JSON.stringify(types)},"primaryType":"T","domain":{},"message":{"__proto__":"x"}}`;
     const { message } = hashTypedData(text).policy as { message: object };
@@ -362,7 +362,7 @@ describe('types', () => {
     ['dimensions', { T: [{ name: 'x', type: `bool${'[]'.repeat(65)}` }] }, /more than 64 dimensions/],
     ['too many', Object.fromEntries(Array.from({ length: 129 }, (_, at) => [`T${at}`, []])), /has `129` types/],
     ['too long', { T: [{ name: 'x', type: 'bool', note: 'x'.repeat(65_536) }] }, /is longer than 65536/],
-  ])('%s', (_what, types, message) => {
+  ])('are refused: %s', (_what, types, message) => {
     const data = { types, primaryType: 'T', domain: {}, message: { x: true } };
     expect(() => digestOf(data)).toThrow(message);
     expect(() => digestOf(data)).toThrow(CoordinatorError);
@@ -412,7 +412,7 @@ describe('the domain', () => {
     ['an unknown member', { chain: 1 }, {}, /domain has `chain`; it may have name, version/],
     ['a declared member that is missing', { name: 'x' }, declare({ name: 1, chainId: 1 }), /domain.chainId is missing/],
     ['a wrong member', { chainId: 'one' }, {}, /domain.chainId is `one`; send an integer/],
-  ])('%s', (_what, domain, declared, refusal) => {
+  ])('is refused: %s', (_what, domain, declared, refusal) => {
     expect(() => digestOf({ types: { ...types, ...declared }, primaryType: 'T', domain, message })).toThrow(refusal);
   });
 
@@ -435,7 +435,7 @@ describe('the domain', () => {
     expect(policyOf(data)).toMatchObject({ domain: { name: 'x', chain_id: undefined } });
   });
 
-  test('alone it is signed without a message', () => {
+  test('is signed alone without a message', () => {
     const domain = { name: 'x', version: '1' };
     const data = { types: declare(domain), primaryType: 'EIP712Domain', domain };
     expect(digestOf(data)).toBe(hashWithViem(data as unknown as TypedDataDefinition));

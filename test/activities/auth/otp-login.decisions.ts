@@ -74,7 +74,7 @@ describe('otp login', () => {
       .thenRefused('NOT_FOUND', /no user of organization .* has `ann@example\.com` as a verified contact/),
   );
 
-  it('refuses when the contact is proved of another user than it was', () =>
+  it('refuses when the contact is by now proved for another user', () =>
     given(...history)
       .when(otpLogin, intent, { prepared: { ...prepared, userId: id(102) } })
       .thenRefused('ABORTED', /log in again/));

@@ -350,7 +350,7 @@ describe('create_sub_organization', () => {
         .thenRefused(code, message),
     );
 
-    it('two users with the same contact are two users', async () => {
+    it('takes two users with the same contact for two users', async () => {
       const userEmail = 'office@example.com';
       const { prepared } = await founded({
         ...child,
@@ -363,7 +363,7 @@ describe('create_sub_organization', () => {
     });
   });
 
-  it('prepared again it is another one, with another seed: nothing of an attempt is used by the next', async () => {
+  it('is another one when prepared again, with another seed: nothing of an attempt is used by the next', async () => {
     const wallet = { walletName: 'first', accounts: [ethereum] };
     const [one, other] = [await founded({ ...child, wallet }), await founded({ ...child, wallet })];
     expect(other.prepared.subOrganizationId).not.toBe(one.prepared.subOrganizationId);
@@ -443,7 +443,7 @@ describe('create_sub_organization', () => {
       expect(typesOf(events)).toContain('UserContactVerified');
     });
 
-    it('of several by such a token proves the contact of whose it is, and no other', async () => {
+    it('of several users with such a token proves the contact of its owner, and no other', async () => {
       const rootUsers = [bob, { ...ann, userEmail: 'ann@example.com' }].map((one) => ({ ...one, userName: 'Root' }));
       const request = { ...child, rootUsers, verificationToken: await aToken() };
       const { prepared, events } = await founded(request, { takesUnboundToken: true });

@@ -73,14 +73,14 @@ describe('delete a sub-organization', () => {
   });
 
   it.each([[{}], [{ deleteWithoutExport: false }], [{ deleteWithoutExport: true }]])(
-    'with nothing to lose: %j',
+    'deletes one that has nothing to lose: %j',
     (intent) =>
       given(...history)
         .when(deleteSubOrganization, intent, byAnn)
         .then(deleted(), result),
   );
 
-  it('with everything exported', () =>
+  it('deletes one when everything was exported', () =>
     given(...history, aWallet(201), aPrivateKey, walletExported, keyExported)
       .when(deleteSubOrganization, {}, byAnn)
       .then(deleted(id(1_201), id(1_301)), result));

@@ -23,7 +23,7 @@ const history: readonly OrganizationEvent[] = [
 ];
 
 describe('release contact', () => {
-  it('releases it of everybody who has it, in whatever letters, and no other', () => {
+  it('releases it for everybody who has it, in whatever letter case, and no other contact', () => {
     given(...history)
       .when(releaseContact, { contact: 'Ann@example.com' })
       .then([released(ann, 'email'), released(bob, 'email')], { userIds: [ann, bob] });

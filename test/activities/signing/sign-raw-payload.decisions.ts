@@ -83,7 +83,7 @@ describe('sign_raw_payload', () => {
   const delegation = { address: `0x${'Be'.repeat(20)}`, chainId: 1, nonce: 40 };
 
   describe('published vectors', () => {
-    it('secp256k1 by RFC 6979: digests, with the recovery id', async () => {
+    it('signs digests on secp256k1 as RFC 6979 says, with the recovery id', async () => {
       const { valid } = readVectors<{ valid: { d: string; m: string; signature: string }[] }>(
         'ecdsa/secp256k1_ecdsa_deterministic.json',
       );
@@ -101,7 +101,7 @@ describe('sign_raw_payload', () => {
       expect(recoveryIds).toEqual(new Set(['00', '01']));
     });
 
-    it('P-256 by RFC 6979: text, hashed with SHA-256, low s', async () => {
+    it('signs text on P-256 as RFC 6979 says, hashed with SHA-256, with a low s', async () => {
       const vector = readVectors<{ d: string; cases: { message: string; r: string; s: string }[] }>(
         'ecdsa/rfc6979_p256_sha256.json',
       );
@@ -113,7 +113,7 @@ describe('sign_raw_payload', () => {
       }
     });
 
-    it('Ethereum messages: bytes, hashed with Keccak-256', async () => {
+    it('signs the bytes of Ethereum messages, hashed with Keccak-256', async () => {
       const vectors = readVectors<
         { messageUtf8?: string; messageHex?: Hex; privateKey?: string; signature?: string }[]
       >('ethereum/eip191_personal_sign.json').filter(({ signature }) => signature);
@@ -130,7 +130,7 @@ describe('sign_raw_payload', () => {
       }
     });
 
-    it('EIP-712: the example of the EIP', async () => {
+    it('signs the example of EIP-712', async () => {
       const { typedData, expected } = readVectors<{ typedData: unknown; expected: { signature: string } }>(
         'ethereum/eip712_example.json',
       );
@@ -139,7 +139,7 @@ describe('sign_raw_payload', () => {
       expect(`0x${r}${s}${(27 + Number(v)).toString(16)}`).toBe(expected.signature);
     });
 
-    it('EIP-7702: authorizations of three other implementations', async () => {
+    it('signs EIP-7702 authorizations as three other implementations do', async () => {
       const vectors = readVectors<{ privateKey?: string; signature?: string }[]>(
         'ethereum/eip7702_authorizations.json',
       ).filter(({ signature }) => signature);
@@ -158,7 +158,7 @@ describe('sign_raw_payload', () => {
       }
     });
 
-    it('BIP-341: the key of a taproot address signs tweaked', async () => {
+    it('signs with the tweaked key of a taproot address, as BIP-341 says', async () => {
       interface Input {
         readonly given: { readonly internalPrivkey: string; readonly merkleRoot: string | null };
         readonly intermediary: { readonly sigHash: string };
@@ -178,7 +178,7 @@ describe('sign_raw_payload', () => {
   });
 
   describe('signs with the key of an address', () => {
-    it('a wallet account, in any letter case', async () => {
+    it('of a wallet account, in any letter case', async () => {
       const results = [];
       for (const signWith of [ethereum, ethereum.toLowerCase(), ethereum.toUpperCase().replace('0X', '0x')]) {
         results.push(await signers.sign(signRawPayload, hexadecimal(signWith, digest)));
@@ -189,13 +189,13 @@ describe('sign_raw_payload', () => {
       ).toBe(true);
     });
 
-    it('Spark signs with BIP-340, by the key as it is', async () => {
+    it('of Spark, with BIP-340 and the key as it is', async () => {
       const result = await signers.sign(signRawPayload, hexadecimal(spark, digest));
       expect(schnorr.verify(fromHex(joined(result)), fromHex(digest), publicKeyOf(spark).subarray(1))).toBe(true);
       expect(result.v).toBe('00');
     });
 
-    it('P-256 by its public key', async () => {
+    it('of P-256, which its public key names', async () => {
       const result = await signers.sign(signRawPayload, text(p256Address, 'a text', 'HASH_FUNCTION_SHA256'));
       expect(p256.verify(fromHex(joined(result)), Buffer.from('a text'), publicKeyOf(p256Address))).toBe(true);
     });
@@ -204,7 +204,7 @@ describe('sign_raw_payload', () => {
       ['text', 'PAYLOAD_ENCODING_TEXT_UTF8', 'grüß dich 👋', Buffer.from('grüß dich 👋')],
       ['bytes', 'PAYLOAD_ENCODING_HEXADECIMAL', '0x00FFab', Buffer.from([0, 255, 171])],
       ['no bytes', 'PAYLOAD_ENCODING_HEXADECIMAL', '0x', Buffer.alloc(0)],
-    ])('Ed25519 signs the message itself: %s', async (_name, encoding, payload, message) => {
+    ])('signs the message itself on Ed25519: %s', async (_name, encoding, payload, message) => {
       const intent = hexadecimal(solana, payload, 'HASH_FUNCTION_NOT_APPLICABLE', encoding);
       const result = await signers.sign(signRawPayload, intent);
       expect(isSignedBy(publicKeyOf(solana), message, result)).toBe(true);
@@ -222,7 +222,7 @@ describe('sign_raw_payload', () => {
       ['text, SHA-256', text('', message, 'HASH_FUNCTION_SHA256'), sha256(Buffer.from(message))],
       ['text, Keccak-256', text('', message, 'HASH_FUNCTION_KECCAK256'), keccak_256(Buffer.from(message))],
       ['text of 32 bytes', text('', `${message}${'.'.repeat(32 - 16)}`, 'HASH_FUNCTION_NO_OP'), undefined],
-    ])('%s', async (_name, intent, expected) => {
+    ])('is what was asked for: %s', async (_name, intent, expected) => {
       const result = await signers.sign(signRawPayload, { ...intent, signWith: ethereum });
       const signed = expected ?? Buffer.from(intent.payload);
       expect(signed).toHaveLength(32);

@@ -108,7 +108,7 @@ describe('sign_transaction', () => {
   });
 
   describe('Ethereum', () => {
-    it('the example of EIP-155', async () => {
+    it('signs the example of EIP-155', async () => {
       const vector = readVectors<{ signingData: string; privateKey: string; signed: string }>(
         'ethereum/eip155_example.json',
       );
@@ -118,7 +118,7 @@ describe('sign_transaction', () => {
       }
     });
 
-    it('transactions of every type, as ethers signs them', async () => {
+    it('signs transactions of every type as ethers does', async () => {
       type Vector = Record<'privateKey' | `${'un' | ''}signed${string}`, string>;
       const vectors = readVectors<Vector[]>('ethereum/ethers_transactions_sample.json').slice(0, 6);
       let count = 0;
@@ -138,12 +138,15 @@ describe('sign_transaction', () => {
       expect(count).toBe(30);
     });
 
-    it.each(['ADDRESS_FORMAT_ETHEREUM', 'ADDRESS_FORMAT_COMPRESSED'] as const)('by %s', async (format) => {
-      const result = await signed(request('ETHEREUM', addresses[format], serializeTransaction(call).slice(2)));
-      const serializedTransaction: `0x02${string}` = `0x${result as `02${string}`}`;
-      expect(await recoverTransactionAddress({ serializedTransaction })).toBe(addresses.ADDRESS_FORMAT_ETHEREUM);
-      expect(parseTransaction(serializedTransaction)).toMatchObject({ data: call.data, chainId: 10 });
-    });
+    it.each(['ADDRESS_FORMAT_ETHEREUM', 'ADDRESS_FORMAT_COMPRESSED'] as const)(
+      'signs for an address of format %s',
+      async (format) => {
+        const result = await signed(request('ETHEREUM', addresses[format], serializeTransaction(call).slice(2)));
+        const serializedTransaction: `0x02${string}` = `0x${result as `02${string}`}`;
+        expect(await recoverTransactionAddress({ serializedTransaction })).toBe(addresses.ADDRESS_FORMAT_ETHEREUM);
+        expect(parseTransaction(serializedTransaction)).toMatchObject({ data: call.data, chainId: 10 });
+      },
+    );
 
     it('shows policies the transaction, and the call when its interface was uploaded', () => {
       const intent = request('ETHEREUM', addresses.ADDRESS_FORMAT_COMPRESSED, serializeTransaction(call));

@@ -36,7 +36,7 @@ describe('create webhook endpoint', () => {
     ['with none, to activity updates', [], [toActivities]],
     ['with one that rests', [{ ...toActivities, isActive: false }], undefined],
     ['with filters', [{ ...toActivities, filtersJson: '{"types":["A"],"statuses":["B","C"]}' }], undefined],
-  ])('%s', (_how, asked, subscriptions = asked?.map((one): WebhookSubscription => ({ ...one }))) =>
+  ])('makes one %s', (_how, asked, subscriptions = asked?.map((one): WebhookSubscription => ({ ...one }))) =>
     given(anOrganization())
       .when(createWebhookEndpoint, { url, name: 'Main', ...(asked ? { subscriptions: asked } : {}) })
       .then([{ type: 'WebhookEndpointCreated', data: { ...endpoint, subscriptions: subscriptions! } }], {

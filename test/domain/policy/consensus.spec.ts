@@ -231,7 +231,7 @@ describe('consensus', () => {
       [approval(d)],
       { isSatisfied: false, isReachable: false, contributors: 'a' },
     ],
-  ])('%s', (text, cast, expected) => {
+  ])('is worked out for %s', (text, cast, expected) => {
     const voters = new Voters(() => [a, b, c, d], cast, outer);
     const expression = consensus(text);
     const isSatisfied = voters.read(expression).isMet;

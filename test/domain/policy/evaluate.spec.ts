@@ -317,7 +317,7 @@ describe('the four outcomes', () => {
       "'a' in activity.params.user_ids",
       'unreadable',
     ],
-  ])('%s', (_name, given, text, truth) => {
+  ])('come out for %s', (_name, given, text, truth) => {
     const values = given as Readonly<Record<string, PolicyValue>>;
     expect(read(text, { now: 0, value: (name) => values[name] }).truth).toBe(truth);
   });

@@ -82,7 +82,7 @@ describe('reading a policy', () => {
     ['0 < 1', '(0) < (1)'],
     [String(2n ** 256n - 1n), String(2n ** 256n - 1n)],
     ['(a == b) == c', '((a) == (b)) == (c)'],
-  ])('%s', (text, expected) => {
+  ])('groups %j', (text, expected) => {
     expect(shape(parsePolicy(text))).toBe(expected);
   });
 

@@ -71,7 +71,7 @@ const decisions: Readonly<Partial<Record<PolicyOutcome, string>>> = {
 };
 
 describe('what policies can say of wallets, keys and transactions', () => {
-  it.each(cases.map((vector) => [vector.name, vector] as const))('%s', (_name, vector) => {
+  it.each(cases.map((vector) => [vector.name, vector] as const))('decides as said: %s', (_name, vector) => {
     const { condition, effect, outcome, error } = vector;
     checkPolicyText(condition, 'condition', environment);
     const { evaluations, ...decision } = decide(requests[vector.request]!, [{ effect, condition }]);

@@ -10,7 +10,7 @@ describe('a timestamp of the policy language', () => {
     ['2026-03-01T12:34:56.789-00:00', Date.UTC(2026, 2, 1, 12, 34, 56, 789)],
     ['2024-02-29T23:59:59Z', Date.UTC(2024, 1, 29, 23, 59, 59)],
     ['0050-01-01T00:00:00Z', -60589296000000],
-  ])('%s', (text, expected) => {
+  ])('is read: %s', (text, expected) => {
     expect(parseTimestamp(text)).toBe(BigInt(expected));
   });
 
