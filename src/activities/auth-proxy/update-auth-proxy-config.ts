@@ -7,8 +7,13 @@ import {
   type AuthProxySettings,
 } from '../../domain/organization/auth-proxy.js';
 import { presentMembers } from '../../domain/organization/event.js';
+import { otpLengths, otpLifeSeconds, tokenLifeSeconds } from '../../domain/organization/otps.js';
 import { Email, Flag, Label, ListOfOneOf, Nested, Text, TextList, Uuid, Whole } from '../../wire/fields.js';
+import { usualSessionSeconds } from '../auth/session-keys.js';
 import { defineActivity } from '../define-activity.js';
+
+/** Longest session that a login page of this organization may give, in seconds: thirty days. */
+const longestSessionSeconds = 2_592_000;
 
 class EmailCustomizationParams {
   @Text({ optional: true, max: 255, about: 'Display name of the application.' })
@@ -104,19 +109,34 @@ class UpdateAuthProxyConfigIntent {
   })
   walletKitSettings?: WalletKitSettingsParams;
 
-  @Whole({ min: 1, max: 600, optional: true, about: 'Lifetime of a code in seconds; default 300.' })
+  @Whole({
+    min: 1,
+    max: otpLifeSeconds.max,
+    optional: true,
+    about: `Lifetime of a code in seconds; default ${otpLifeSeconds.usual}.`,
+  })
   otpExpirationSeconds?: number;
 
-  @Whole({ min: 1, max: 86_400, optional: true, about: 'Lifetime of a verification token in seconds; default 3600.' })
+  @Whole({
+    min: 1,
+    max: tokenLifeSeconds.max,
+    optional: true,
+    about: `Lifetime of a verification token in seconds; default ${tokenLifeSeconds.usual}.`,
+  })
   verificationTokenExpirationSeconds?: number;
 
-  @Whole({ min: 1, max: 2_592_000, optional: true, about: 'Lifetime of a session in seconds; default 900.' })
+  @Whole({
+    min: 1,
+    max: longestSessionSeconds,
+    optional: true,
+    about: `Lifetime of a session in seconds; default ${usualSessionSeconds}.`,
+  })
   sessionExpirationSeconds?: number;
 
   @Flag({ optional: true, about: 'True for codes of letters and digits, false for digits only.' })
   otpAlphanumeric?: boolean;
 
-  @Whole({ min: 6, max: 9, optional: true, about: 'Length of a code; default 9.' })
+  @Whole({ ...otpLengths, optional: true, about: `Length of a code; default ${otpLengths.usual}.` })
   otpLength?: number;
 
   @Flag({

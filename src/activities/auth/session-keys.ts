@@ -15,7 +15,7 @@ import type { DecideContext } from '../define-activity.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 
 /** Default lifetime of a key created by a login, in seconds (specification, section 8). */
-const defaultLifeSeconds = 15 * 60;
+export const usualSessionSeconds = 15 * 60;
 
 /** Default name of such a key, before ` - ` and the time (specification, 4.3.1 and 4.3.2). */
 const names: Readonly<Record<LoginCredentialType, string>> = {
@@ -32,7 +32,7 @@ export function SessionSeconds() {
     optional: true,
     min: 1,
     max: longestLifeSeconds,
-    about: `Lifetime of the key in seconds; default ${defaultLifeSeconds}.`,
+    about: `Lifetime of the key in seconds; default ${usualSessionSeconds}.`,
   });
 }
 
@@ -51,7 +51,7 @@ interface SessionKey {
 
 /** The lifetime of a session in seconds, as its login requests it. */
 export function sessionSeconds(expirationSeconds: string | undefined): number {
-  return expirationSeconds === undefined ? defaultLifeSeconds : Number(expirationSeconds);
+  return expirationSeconds === undefined ? usualSessionSeconds : Number(expirationSeconds);
 }
 
 /** A key created for a user and sealed to a key of the client. */

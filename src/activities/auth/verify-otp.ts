@@ -1,14 +1,18 @@
 import { isAuthProxyUser } from '../../domain/organization/auth-proxy.js';
 import { invalidField } from '../../domain/errors.js';
-import { invalidOtpCode, isCodeOf, otpEnded, usableOtp, wrongGuess } from '../../domain/organization/otps.js';
+import {
+  invalidOtpCode,
+  isCodeOf,
+  otpEnded,
+  tokenLifeSeconds,
+  usableOtp,
+  wrongGuess,
+} from '../../domain/organization/otps.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { DecimalString, Hex, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { recalledGuess } from './otp-params.js';
 import { claimsOf, withoutSignature } from './token-uses.js';
-
-/** Lifetime of a verification token in seconds (client protocol, section 8.1). */
-const tokenLifeSeconds = { max: 86_400, usual: 3_600 } as const;
 
 class VerifyOtpParams {
   @Uuid({ about: 'Id of the code, from init_otp.' })

@@ -54,6 +54,8 @@ interface TokenUse {
 /** Characters of a code, and its lifetime in seconds (client protocol, 4.3.3). */
 export const otpLengths = { min: 6, max: 9, usual: 9 } as const;
 export const otpLifeSeconds = { max: 600, usual: 300 } as const;
+/** Lifetime in seconds of the verification token that a code is exchanged for (client protocol, section 8.1). */
+export const tokenLifeSeconds = { max: 86_400, usual: 3_600 } as const;
 /** Wrong guesses after which a code is locked; live codes of one contact at a time (client protocol, section 11). */
 const maxGuesses = 3;
 const maxLive = 3;
