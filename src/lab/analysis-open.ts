@@ -3,7 +3,8 @@ import type { AnalysedSet, AnalysisSubject, GivenFacts, Solve } from './analysis
 import { factsIn, known, modelOf, readModel, type Model } from './smt-model.js';
 import { OpenRequest, type OpenDecision } from './smt-request.js';
 import { and, apply, integer, not, or, same, type Term } from './smt-script.js';
-import { beOneOf, limitsOf, usualChain, usualTextsIn } from './smt-shape.js';
+import { beOneOf, limitsOf } from './smt-shape.js';
+import { usualChain, usualIn } from './smt-usual.js';
 
 /** Most elements of a list in a request. */
 export const mostElements = 3;
@@ -12,8 +13,6 @@ export const mostElements = 3;
 export class OpenQuestion {
   readonly request: OpenRequest;
   readonly decisions: readonly OpenDecision[];
-  /** What holds of the requests that people would think of first, more of it first; these are tried in turn. */
-  readonly usual: readonly (readonly Term[])[];
   private readonly limits;
   private readonly which: Term;
   /** What policies and questions speak of. */
@@ -35,9 +34,25 @@ export class OpenQuestion {
     const { voters } = this.request;
     this.request.script.facts.push(or(...voters.votes.map((vote, place) => and(vote, voters.asks(place)))));
     const [first] = voters.order;
-    const usual = this.usualFacts();
-    this.usual = [...this.usualKinds().map((kinds) => [...usual, kinds]), usual, []];
     if (first !== undefined) this.request.script.facts.push(same(first, voters.submitter));
+  }
+
+  /**
+   * What holds of the requests that people would think of first, more of it first; these are tried in turn. What is `fix`ed
+   * counts, so that is first.
+   */
+  get usual(): readonly (readonly Term[])[] {
+    const usual = this.usualFacts();
+    const ofKinds = this.usualKinds();
+    const ofChain = usualChain(this.request);
+    // What is said of other chains may be all that is possible.
+    const isOfOthers = [...this.read].some((path) => /^(?:solana|tron|bitcoin)\b/.test(path));
+    return [
+      ...ofKinds.map((kinds) => [...usual, ...ofChain, kinds]),
+      ...(isOfOthers ? ofKinds.map((kinds) => [...usual, kinds]) : []),
+      isOfOthers ? usual : [...usual, ...ofChain],
+      [],
+    ];
   }
 
   /** What a model says of what was read. */
@@ -86,7 +101,7 @@ export class OpenQuestion {
       ...(schedules.size > 0 && this.request.unknown.has('time')
         ? ['a schedule was taken to be independent of the time']
         : []),
-      ...(vagueComparisons > 0
+      ...(vagueComparisons.length > 0
         ? ['texts that may stand for others, such as the address of an account, may be in doubt anywhere']
         : []),
     ];
@@ -100,16 +115,21 @@ export class OpenQuestion {
     return [this.request.script.name(or(...places.map((place) => same(this.which, integer(place)))))];
   }
 
-  /** Everything can be read, texts are as they are written, and it is not long ago. */
+  /** Everything can be read, values are as they are written, and it is not long ago. */
   private usualFacts(): readonly Term[] {
-    const { unknown, script } = this.request;
-    const texts = [...unknown.values()].flatMap(usualTextsIn).map((term) => script.name(term));
-    const unreadable = [...unknown.values()].flatMap((one) => one.absences);
+    const { unknown, script, vagueComparisons } = this.request;
+    const values = [...unknown.values()].flatMap(usualIn).map((term) => script.name(term));
+    // A digest may be that of typed data, which cannot be read then.
+    const described = unknown.get('eth')?.parts;
+    const opaque = ['eip_712', 'eip_7702_authorization'].map((name) =>
+      described?.get(name)?.constants.get('unreadable'),
+    );
+    const unreadable = [...unknown.values()].flatMap((one) => one.absences).filter((one) => !opaque.includes(one));
     const time = unknown.get('time')?.parts.get('now')?.constants.get('integer');
     return [
       ...unreadable.map(not),
-      ...texts,
-      ...usualChain(this.request),
+      ...values,
+      ...vagueComparisons.map(not),
       ...(time === undefined ? [] : [script.name(apply('>=', time, '1767614400000'))]),
     ];
   }

@@ -45,8 +45,8 @@ export class OpenRequest {
   readonly unknown = new Map<string, Unknown>();
   /** Whether a window is open, by its name. */
   readonly schedules = new Map<string, Term>();
-  /** How many comparisons are of a text that may stand for others: each may be in doubt. */
-  vagueComparisons = 0;
+  /** For each comparison of a text that may stand for others: whether it is in doubt. */
+  readonly vagueComparisons: Term[] = [];
   private readonly roots = new Map<string, Open>();
   private readonly read = new Map<string, OpenReading>();
 
@@ -147,8 +147,9 @@ export class OpenRequest {
         return known;
       },
       vague: () => {
-        this.vagueComparisons += 1;
-        return this.script.constant('Bool');
+        const isVague = this.script.constant('Bool');
+        this.vagueComparisons.push(isVague);
+        return isVague;
       },
     });
   }

@@ -1,8 +1,8 @@
 import type { AnalysedActivity } from './analysed-activities.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
-import { and, apply, integer, no, not, or, same, text, yes, type Term } from './smt-script.js';
+import { and, integer, no, not, or, same, text, yes, type Term } from './smt-script.js';
 import type { OpenRequest } from './smt-request.js';
-import type { Limits, Unknown } from './smt-unknown.js';
+import type { Limits } from './smt-unknown.js';
 import { fieldOf, type Open } from './smt-values.js';
 
 /** What holds of every request, apart from what policies decide: what can be missing, and what comes together. */
@@ -107,13 +107,54 @@ const ofPrivateKeys: ReadonlySet<string> = new Set([
 /** What is decoded: a transaction of one chain, typed data or nothing. */
 function signedBy(request: OpenRequest, kind: string): Term {
   if (subjects[kind] === undefined) return yes;
-  const of = (name: string) => fieldOf(request.rootAt('eth').open.value, name).isNotApplicable;
+  const isMissing = (name: string) => fieldOf(request.rootAt('eth').open.value, name).isNotApplicable;
   if (kind === 'SIGN_TRANSACTION') {
-    const one = chains.map((chain) => onlyThere(request, chains, [chain]));
-    return and(or(...one), not(of('tx')), of('eip_712'), of('eip_7702_authorization'));
+    const one = chains.map((chain) => and(onlyThere(request, chains, [chain]), isSaid(request, 'type', types[chain])));
+    return and(or(...one), not(isMissing('tx')), isMissing('eip_712'), isMissing('eip_7702_authorization'));
   }
-  const none = onlyThere(request, chains, []);
-  return kind.startsWith('SIGN_') ? or(none, and(onlyThere(request, chains, ['eth']), of('tx'))) : none;
+  return kind.startsWith('SIGN_') ? payloadOf(request) : onlyThere(request, chains, []);
+}
+
+const types = {
+  eth: 'TRANSACTION_TYPE_ETHEREUM',
+  solana: 'TRANSACTION_TYPE_SOLANA',
+  bitcoin: 'TRANSACTION_TYPE_BITCOIN',
+  tron: 'TRANSACTION_TYPE_TRON',
+} as const;
+const described = {
+  eip_712: 'PAYLOAD_ENCODING_EIP712',
+  eip_7702_authorization: 'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION',
+} as const;
+
+/**
+ * Payloads describe themselves if their encoding says so. Others may be the digest of anything that describes itself, and
+ * cannot be read, unless the key signs nothing like that: then nothing is decoded.
+ */
+function payloadOf(request: OpenRequest): Term {
+  const { value } = request.rootAt('eth').open;
+  const [typed, authorization] = [fieldOf(value, 'eip_712'), fieldOf(value, 'eip_7702_authorization')];
+  const isOf = (encoding: string) => isSaid(request, 'encoding', encoding);
+  const isHashedBy = (name: string) => isSaid(request, 'hash_function', name);
+  const isEthereum = and(onlyThere(request, chains, ['eth']), fieldOf(value, 'tx').isNotApplicable);
+  const isPlain = and(not(isOf(described.eip_712)), not(isOf(described.eip_7702_authorization)));
+  const isOpaque = and(isEthereum, typed.isUnreadable, authorization.isUnreadable);
+  const isTyped = and(isOf(described.eip_712), not(typed.isNotApplicable), authorization.isNotApplicable);
+  const isAuthorization = and(
+    isOf(described.eip_7702_authorization),
+    typed.isNotApplicable,
+    not(authorization.isNotApplicable),
+  );
+  return or(
+    and(isPlain, onlyThere(request, chains, [])),
+    and(isPlain, isOpaque, not(isHashedBy('HASH_FUNCTION_NOT_APPLICABLE'))),
+    and(isEthereum, or(isTyped, isAuthorization), isHashedBy('HASH_FUNCTION_NO_OP')),
+  );
+}
+
+/** What a parameter is, as policies see it. */
+function isSaid(request: OpenRequest, name: string, expected: string): Term {
+  const params = fieldOf(request.rootAt('activity').open.value, 'params').value;
+  return holds(fieldOf(params, name), expected);
 }
 
 const nothing = (request: OpenRequest): Term => and(onlyThere(request, keys, []), onlyThere(request, chains, []));
@@ -130,36 +171,4 @@ function onlyThere(request: OpenRequest, roots: readonly string[], there: readon
 
 function holds({ value }: Open, expected: string): Term {
   return value.kind === 'text' ? same(value.term, text(expected)) : no;
-}
-
-const letters = '(re.+ (re.range "a" "z"))';
-const isIn = (expression: string) => (term: Term) => apply('str.in_re', term, expression);
-/** With 0x and so many characters: lengths are much less to solve than what repeats. */
-const prefixed = (length: number) => (term: Term) =>
-  and(apply('str.prefixof', text('0x'), term), same(apply('str.len', term), integer(length)));
-const evenly = (term: Term) =>
-  and(apply('str.prefixof', text('0x'), term), same(apply('mod', apply('str.len', term), '2'), '0'));
-/** How texts are written, by the path of a field: only of examples, so that they can be built. */
-const usualTexts: readonly (readonly [RegExp, (term: Term) => Term])[] = [
-  [/^eth\.tx\.(?:to|from)$/, prefixed(42)],
-  [/^eth\.tx\.data$/, evenly],
-  [/^eth\.tx\.function_signature$/, prefixed(10)],
-  [/^(?:wallet|wallets\[\d+\]|private_key)\.label$/, isIn(letters)],
-  [
-    /^users\[\d+\]\.email$/,
-    isIn(`(re.++ ${letters} (str.to_re "@") ${letters} (str.to_re ".") ${letters} ${letters})`),
-  ],
-];
-
-/** That it is of no chain but Ethereum, as far as chains are read. */
-export function usualChain({ unknown }: OpenRequest): readonly Term[] {
-  return chains.flatMap((name) => (name === 'eth' ? [] : (unknown.get(name)?.open.isNotApplicable ?? [])));
-}
-
-/** What is usual of texts in something unknown. */
-export function usualTextsIn({ path, constants, parts }: Unknown): readonly Term[] {
-  const written = usualTexts.find(([of]) => of.test(path))?.[1];
-  const term = constants.get('text');
-  const own = written === undefined || term === undefined ? [] : [written(term)];
-  return [...own, ...[...parts.values()].flatMap(usualTextsIn)];
 }

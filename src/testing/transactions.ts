@@ -1,5 +1,5 @@
-import { base58 } from '@scure/base';
 import { unsignedEthereum } from '../transactions/unsigned-ethereum.js';
+import { unsignedSolana } from '../transactions/unsigned-solana.js';
 
 /** An unsigned EIP-1559 transaction. Amounts are in wei. */
 interface EthTransaction {
@@ -41,30 +41,19 @@ interface SolanaTransfer {
   readonly recentBlockhash?: string;
 }
 
-const systemProgram = new Uint8Array(32);
+const systemProgram = '1'.repeat(32);
 const transferInstruction = 2;
+const zeros = systemProgram;
 
 /** An unsigned legacy transaction for `sign_transaction` with TRANSACTION_TYPE_SOLANA, in hexadecimal. */
-export function solanaTransfer({ from, to, lamports, recentBlockhash }: SolanaTransfer): string {
+export function solanaTransfer({ from, to, lamports, recentBlockhash = zeros }: SolanaTransfer): string {
   const data = Buffer.alloc(12);
   data.writeUInt32LE(transferInstruction, 0);
   data.writeBigUInt64LE(lamports, 4);
-  const isToSelf = from === to;
-  const keys = [address(from), ...(isToSelf ? [] : [address(to)]), systemProgram];
-  const program = keys.length - 1;
-  const message = Buffer.concat([
-    // One signature is required, by a writable account; the program is read-only.
-    Uint8Array.of(1, 0, 1, keys.length),
-    ...keys,
-    recentBlockhash === undefined ? new Uint8Array(32) : address(recentBlockhash),
-    Uint8Array.of(1, program, 2, 0, isToSelf ? 0 : 1, data.length),
-    data,
-  ]);
-  return Buffer.concat([Uint8Array.of(1), new Uint8Array(64), message]).toString('hex');
-}
-
-function address(text: string): Uint8Array {
-  const bytes = base58.decode(text);
-  if (bytes.length !== 32) throw new TypeError(`must be base58 of 32 bytes, got \`${text}\``);
-  return bytes;
+  const accounts = [
+    { key: from, signer: true, writable: true },
+    { key: to, signer: false, writable: true },
+  ];
+  const instructions = [{ programKey: systemProgram, accounts, data }];
+  return unsignedSolana({ feePayer: from, instructions, recentBlockhash });
 }

@@ -1,17 +1,15 @@
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
 import { ripemd160 } from '@noble/hashes/legacy.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import { bech32, bech32m, createBase58check } from '@scure/base';
 import { Transaction, utils } from '@scure/btc-signer';
 import { CoordinatorError } from '../domain/errors.js';
-import { AmbiguousText, type PolicyValue } from '../domain/policy/types.js';
+import type { PolicyValue } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
+import { outputAddress, scriptOf, type BitcoinNetwork } from './bitcoin-addresses.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
 import { countPsbt, PSBT_MAGIC_LENGTH, readCompactSize } from './psbt-parts.js';
 import { takeSha256 } from './refusals.js';
-
-export type BitcoinNetwork = 'MAINNET' | 'TESTNET' | 'SIGNET' | 'REGTEST';
 
 /** How one of our keys can own an output: the script types of the address formats (P2SH is P2SH-P2WPKH). */
 export type BitcoinScript = 'P2PKH' | 'P2SH' | 'P2WPKH' | 'P2WSH' | 'P2TR';
@@ -82,7 +80,6 @@ const PSBT_IN_WITNESS_SCRIPT = 0x05;
 const PSBT_IN_TAP_KEY_SIG = 0x13;
 const PSBT_IN_TAP_INTERNAL_KEY = 0x17;
 
-const base58check = createBase58check(sha256);
 const { taggedHash } = schnorr.utils;
 
 /**
@@ -422,103 +419,11 @@ export function bitcoinPolicyValue(transaction: BitcoinTransaction, network: Bit
     outputs: outputs.map(({ amount, script }) => ({
       value: amount,
       script_pubkey: hex(script),
-      ...ambiguous(outputAddress(script, network), hex(script), scriptNamedBy),
+      ...outputAddress(script, network, scriptNamedBy),
     })),
     locktime: { amount: BigInt(lockTime), type: lockTime < LOCK_TIME_THRESHOLD ? 'Blocks' : 'Seconds' },
     fee,
   };
-}
-
-// BIP-325: signet has testnet's prefixes.
-const TESTNET_PREFIXES = { p2pkh: 0x6f, p2sh: 0xc4, segwit: 'tb' };
-const PREFIXES: Readonly<Record<BitcoinNetwork, typeof TESTNET_PREFIXES>> = {
-  MAINNET: { p2pkh: 0x00, p2sh: 0x05, segwit: 'bc' },
-  TESTNET: TESTNET_PREFIXES,
-  SIGNET: TESTNET_PREFIXES,
-  REGTEST: { ...TESTNET_PREFIXES, segwit: 'bcrt' },
-};
-
-const SAME_SCRIPT = 'the address is that of the output on another network, and a PSBT does not say which it is for';
-// Of Bitcoin and its test networks, and of Dogecoin, whose transactions can be signed like these.
-const KEY_HASH_PREFIXES: ReadonlySet<number> = new Set([0x00, 0x6f, 0x1e, 0x71]);
-const SCRIPT_HASH_PREFIXES: ReadonlySet<number> = new Set([0x05, 0xc4, 0x16]);
-
-/** The address of an output and the type of its script; `address` is empty if no address stands for the script. */
-function outputAddress(script: Uint8Array, network: BitcoinNetwork): { address: string; address_type: string } {
-  const prefix = PREFIXES[network];
-  const text = hex(script);
-  const keyHash = /^76a914([0-9a-f]{40})88ac$/.exec(text)?.[1];
-  if (keyHash) return { address: base58Address(prefix.p2pkh, keyHash), address_type: 'P2PKH' };
-  const scriptHash = /^a914([0-9a-f]{40})87$/.exec(text)?.[1];
-  if (scriptHash) return { address: base58Address(prefix.p2sh, scriptHash), address_type: 'P2SH' };
-  const program = witnessProgram(script);
-  const type = program && witnessType(program);
-  if (type) {
-    // BIP-350: version 0 keeps bech32, later ones have bech32m.
-    const encoding = program.version === 0 ? bech32 : bech32m;
-    const words = [program.version, ...encoding.toWords(program.content)];
-    return { address: encoding.encode(prefix.segwit, words), address_type: type };
-  }
-  return { address: '', address_type: script[0] === 0x6a ? 'OP_RETURN' : 'UNKNOWN' };
-}
-
-function ambiguous(
-  output: { readonly address: string; readonly address_type: string },
-  script: string,
-  scriptNamedBy: (address: string) => string | undefined,
-): Readonly<Record<string, PolicyValue>> {
-  if (output.address === '') return output;
-  const mayBe = (other: string): boolean => other !== output.address && scriptNamedBy(other) === script;
-  return { ...output, address: new AmbiguousText(output.address, SAME_SCRIPT, mayBe) };
-}
-
-/** The script that an address stands for, on any network; undefined if it is not an address. */
-function scriptOf(address: string): string | undefined {
-  const decoders = [
-    () => scriptOfBech32(bech32, address),
-    () => scriptOfBech32(bech32m, address),
-    () => base58Script(address),
-  ];
-  for (const decode of decoders) {
-    try {
-      return decode();
-    } catch {
-      continue;
-    }
-  }
-  return undefined;
-}
-
-function scriptOfBech32(encoding: typeof bech32, address: string): string {
-  const [version = 0, ...words] = encoding.decode(address as `${string}1${string}`).words;
-  const content = encoding.fromWords(words);
-  return hex(concat([version === 0 ? 0 : 0x50 + version, content.length], content));
-}
-
-function base58Script(address: string): string | undefined {
-  const [prefix = -1, ...content] = base58check.decode(address);
-  if (content.length !== 20) return undefined;
-  if (KEY_HASH_PREFIXES.has(prefix)) return `76a914${hex(Uint8Array.from(content))}88ac`;
-  return SCRIPT_HASH_PREFIXES.has(prefix) ? `a914${hex(Uint8Array.from(content))}87` : undefined;
-}
-
-function base58Address(prefix: number, content: string): string {
-  return base58check.encode(concat([prefix], Buffer.from(content, 'hex')));
-}
-
-/** The version and program of a witness output (BIP-141), or undefined if the script is not one. */
-function witnessProgram(script: Uint8Array): { version: number; content: Uint8Array } | undefined {
-  const [opcode = -1, length = -1] = script;
-  const version = opcode === 0 ? 0 : opcode >= 0x51 && opcode <= 0x60 ? opcode - 0x50 : undefined;
-  const isProgram = version !== undefined && length >= 2 && length <= 40 && script.length === length + 2;
-  return isProgram ? { version, content: script.subarray(2) } : undefined;
-}
-
-function witnessType({ version, content }: { version: number; content: Uint8Array }): string | undefined {
-  if (version === 0) return { 20: 'P2WPKH', 32: 'P2WSH' }[content.length];
-  if (version === 1 && content.length === 32) return 'P2TR';
-  // Bitcoin Core 28, "pay to anchor".
-  return version === 1 && hex(content) === '4e73' ? 'P2A' : 'WITNESS_UNKNOWN';
 }
 
 function hash160(content: Uint8Array): Uint8Array {

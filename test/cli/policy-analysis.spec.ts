@@ -1,4 +1,4 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { TypingUser } from './typed.js';
 
@@ -37,6 +37,29 @@ function expectExecuted(out: string): void {
   expect(examples.length).toBeGreaterThan(0);
   expect(out.match(/^  executed in a coordinator/gm)).toHaveLength(examples.length);
 }
+
+it('executes what policies say of other chains and of typed data', async () => {
+  const folder = user.path('examples/policies/chains');
+  const conditions = [
+    "solana.tx.transfers.count() == 1 && solana.tx.transfers.all(t, t.to == '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T' && t.amount < 9)",
+    "solana.tx.spl_transfers.count() == 1 && solana.tx.spl_transfers.all(t, t.amount > 1000 && t.token_mint != 'x')",
+    "tron.tx.contract.all(c, c.type == 'TransferContract' && c.amount <= 5) && tron.tx.fee_limit > 7",
+    "bitcoin.tx.outputs.all(o, o.address == 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq') && bitcoin.tx.fee < 1000",
+    "eth.eip_712.domain.name == 'Shop' && eth.eip_712.message['amount'] < 5 && eth.eip_712.primary_type == 'Order'",
+    "eth.eip_7702_authorization.chain_id == 1 && eth.eip_7702_authorization.address != '0x'",
+  ];
+  await mkdir(folder);
+  const names = conditions.map((_, index) => `Policy ${index}`);
+  const policies = names.map((name, index) => `  - { name: ${name}, condition: "${conditions[index]}" }`);
+  const file = ['quorum: { members: [Ann] }', 'users: [Ann, Dev]', 'policies:', ...policies, ''];
+  await writeFile(`${folder}/policies.yaml`, file.join('\n'));
+  const asked = names.map((name) => `  - { implied: [${name}], by: none.yaml, expect: no }`);
+  await writeFile(`${folder}/none.yaml`, 'quorum: { members: [Ann] }\nusers: [Ann, Dev]\npolicies: []\n');
+  await writeFile(`${folder}/chains.analysis.yaml`, ['questions:', ...asked, ''].join('\n'));
+  const { code, out, error } = await analyze('chains');
+  expect([code, error]).toEqual([0, '']);
+  expectExecuted(out);
+});
 
 const questions = (...lines: readonly string[]) =>
   writeFile(user.path('examples/policies/treasury/treasury.analysis.yaml'), ['questions:', ...lines, ''].join('\n'));

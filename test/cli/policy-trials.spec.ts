@@ -1,78 +1,11 @@
-import { activities } from '../../src/activities/index.js';
 import { makers } from '../../src/cli/trial/trial-parameters.js';
 import { Trials } from '../../src/cli/trial/trials.js';
-import { buildRegistry } from '../../src/decide/registry.js';
-import { analysedActivities } from '../../src/lab/analysed-activities.js';
-import { readQuestions } from '../../src/lab/analysis-file.js';
-import type { AnalysisSubject, Claim, FoundCase } from '../../src/lab/analysis-subject.js';
-import { readPolicyFile } from '../../src/lab/policy-files.js';
-
-const registry = buildRegistry(activities);
-const rules = { environment: registry.policyEnvironment, activities: analysedActivities(registry) };
-const trials = new Trials();
-const now = Date.UTC(2026, 0, 5, 12);
+import type { Claim, FoundCase } from '../../src/lab/analysis-subject.js';
+import { claimOf, executed, fileOf, ofKind, trials, whyNot, type Case } from './trial-claims.js';
 
 afterAll(() => trials.end());
 
-/** Policies, each as a line of a file, and the users of it. */
-function fileOf(...policies: readonly string[]) {
-  const text = [
-    'quorum: { members: [Ann] }',
-    'users: [Ann, Dev, Ops, Sam]',
-    'tags: [ops]',
-    'wallets: [Treasury]',
-    'privateKeys: [Releases]',
-    'policies:',
-    ...policies.map((fields, index) => `  - { name: Policy ${index}, ${fields} }`),
-  ];
-  const file = readPolicyFile('policies.yaml', text.join('\n'), rules.environment);
-  const { subject, mistakes } = readQuestions('a.yaml', 'users: { Ops: [ops] }', file, new Map(), rules);
-  expect([...file.mistakes, ...mistakes]).toEqual([]);
-  return { file, subject };
-}
-
-type Case = {
-  readonly type?: string;
-  /** `Dev`, or `Dev by passkey`, the submitter first. */
-  readonly by: readonly string[];
-  readonly resources?: FoundCase['request']['resources'];
-  readonly params?: FoundCase['request']['activity']['params'];
-};
-
-const sign = 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2';
-
-function claimOf(subject: AnalysisSubject, { type = sign, by, resources = {}, params = {} }: Case): Claim {
-  const { kind, resource, action, isRootOnly } = rules.activities.find((one) => one.type === type)!;
-  const approvals = by.map((text) => {
-    const [name, how] = text.split(' by ');
-    const { userId, credentials } = subject.users.find(({ userName }) => userName === name)!;
-    return { userId, credential: credentials[how === 'passkey' ? 1 : 0]! };
-  });
-  const activity = {
-    type,
-    kind,
-    params,
-    ...(resource === undefined ? {} : { resource }),
-    ...(action === undefined ? {} : { action }),
-  };
-  const request = {
-    activity,
-    resources,
-    submitterId: approvals[0]!.userId,
-    rootQuorumOnly: isRootOnly,
-    ownCredentials: false,
-  };
-  return { found: { request, users: subject.users, approvals, now }, set: subject, isAllowed: true };
-}
-
-/** What comes of a request that policies are said to allow. */
-async function executed(policies: readonly string[], given: Case) {
-  const { file, subject } = fileOf(...policies);
-  return trials.execute([claimOf(subject, given)], subject, file.names);
-}
-
 const two = 'consensus: approvers.count() >= 2';
-const ofKind = (type: string) => rules.activities.find((one) => one.type === type)!.kind;
 
 it.each(Object.keys(makers))('a trial executes the least request of %s', async (type) => {
   const isRootOnly = type === 'ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME';
@@ -158,15 +91,10 @@ it('a trial executes a request under each of two sets', async () => {
 
 it('a trial says why an example is not executed', async () => {
   const allow = ['effect: allow'];
-  const whyNot = async (given: Partial<Case>, policies: readonly string[] = allow) => {
-    const result = await executed(policies, { by: ['Dev'], ...given });
-    return result.outcome === 'decided' ? result.why : result;
-  };
   const resources = (values: Case['resources']) => whyNot({ resources: values });
   expect(await whyNot({ type: 'ACTIVITY_TYPE_OAUTH2_AUTHENTICATE' })).toContain(
     'makes a request of ACTIVITY_TYPE_OAUTH2',
   );
-  expect(await resources({ solana: { tx: { recent_blockhash: 'x' } } })).toContain('a transaction of solana');
   expect(await resources({ eth: { tx: { value: -1n } } })).toContain('a negative eth.tx.value');
   expect(await resources({ eth: { tx: { to: '0x' } } })).toContain('no transaction goes to `0x`');
   expect(await resources({ eth: { tx: { data: 'aa' } } })).toContain('has the data `aa`');
@@ -174,10 +102,17 @@ it('a trial says why an example is not executed', async () => {
   expect(await resources({ eth: { tx: { max_fee_per_gas: 1n, gas_price: 2n } } })).toContain('different fees 2, 1');
   expect(await resources({ wallet: { imported: true } })).toContain('a wallet that was imported');
   expect(await resources({ wallet: { label: '' } })).toContain('no wallet is called ``');
-  const encoded = { encoding: 'PAYLOAD_ENCODING_EIP712' };
+  const encoded = { encoding: 'PAYLOAD_ENCODING_MORSE' };
   expect(await whyNot({ type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', params: encoded })).toContain(
-    'in PAYLOAD_ENCODING_EIP712',
+    'in PAYLOAD_ENCODING_MORSE',
   );
+  const plain = { encoding: 'PAYLOAD_ENCODING_HEXADECIMAL' };
+  const both = {
+    type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS',
+    params: plain,
+    resources: { eth: { eip_712: { primary_type: 'X' } } },
+  };
+  expect(await whyNot(both)).toContain('as eth.eip_712.primary_type');
   // The key is the coordinator's own choice, and what the policy asks for is another.
   const given = { type: 'ACTIVITY_TYPE_EXPORT_WALLET', params: { target_public_key: 'ab' } };
   const own = `condition: "activity.params.target_public_key == 'ab'"`;

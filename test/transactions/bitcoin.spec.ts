@@ -4,15 +4,11 @@ import { Transaction as ScureTransaction } from '@scure/btc-signer';
 import { address, initEccLib, networks, payments, Psbt, Transaction } from 'bitcoinjs-lib';
 import fc from 'fast-check';
 import { CoordinatorError } from '../../src/domain/errors.js';
+import type { BitcoinNetwork } from '../../src/domain/key-formats.js';
 import { decodedOf } from '../../src/domain/policy/decoded.js';
 import { bitcoinTxType } from '../../src/domain/policy/resource-namespaces.js';
 import { signPayload } from '../../src/keyring/signing.js';
-import {
-  assembleBitcoin,
-  bitcoinPolicyValue,
-  type BitcoinNetwork,
-  type BitcoinScript,
-} from '../../src/transactions/bitcoin.js';
+import { assembleBitcoin, bitcoinPolicyValue, type BitcoinScript } from '../../src/transactions/bitcoin.js';
 import { bitcoinSigningInputs, parseUnsignedBitcoin } from './decoders.js';
 import { conforms } from '../domain/policy/conforms.js';
 import { readVectors } from '../keyring/read-vectors.js';

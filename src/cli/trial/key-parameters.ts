@@ -1,28 +1,36 @@
-import { notApplicable, type PolicyValue } from '../../domain/policy/types.js';
-import { NotExecuted, recordIn, refuseOthers } from './trial-facts.js';
+import { Doubt, notApplicable, Unreadable, type PolicyValue } from '../../domain/policy/types.js';
+import { chainIn, otherChains, transactionOf } from './trial-chains.js';
+import { checkMade, NotExecuted, recordIn } from './trial-facts.js';
 import { newKey } from './trial-organization.js';
 import type { Makers, Making } from './trial-parameters.js';
 import { ethereum, type TrialKey } from './trial-resources.js';
 import { transactionWith } from './trial-transaction.js';
+import { authorizationWith, typedDataWith, type MadePayload } from './trial-typed-data.js';
 
 const digest = 'ab'.repeat(32);
+const hashFunctions = [
+  'HASH_FUNCTION_NO_OP',
+  'HASH_FUNCTION_SHA256',
+  'HASH_FUNCTION_KECCAK256',
+  'HASH_FUNCTION_NOT_APPLICABLE',
+] as const;
 const account = { ...ethereum, path: "m/44'/60'/0'/0/1" };
 const target = (): { targetPublicKey: string } => ({ targetPublicKey: newKey().publicKey });
-const otherChains = ['solana', 'bitcoin', 'tron'] as const;
+const chains = ['eth', ...Object.keys(otherChains)];
 
 /** What uses, makes, changes and exports wallets and private keys. */
 export const keyParameters: Makers = {
-  async ACTIVITY_TYPE_SIGN_TRANSACTION_V2({ facts, resources }) {
-    for (const chain of otherChains) {
-      // Without facts, policies do not read it: it may be any chain.
-      if (Object.keys(recordIn(facts[chain], chain)).length > 0)
-        throw new NotExecuted(`nothing here makes a transaction of ${chain} with given values`);
+  async ACTIVITY_TYPE_SIGN_TRANSACTION_V2({ facts, resources, given }) {
+    const chain = chainIn(facts, given('type'));
+    const { address, resources: real } = await resources.keyOf(facts, otherChains[chain ?? '']?.account);
+    const none = Object.fromEntries(chains.map((name) => [name, notApplicable]));
+    if (chain !== undefined) {
+      const { tx, ...made } = transactionOf(chain, facts, address);
+      return { parameters: { signWith: address, ...made }, resources: { ...none, ...real, [chain]: { tx } } };
     }
     const { unsignedTransaction, tx } = transactionWith(facts['eth']);
-    const { address, resources: real } = await resources.keyOf(facts);
     const parameters = { signWith: address, type: 'TRANSACTION_TYPE_ETHEREUM', unsignedTransaction } as const;
-    const chains = Object.fromEntries(otherChains.map((chain) => [chain, notApplicable]));
-    return { parameters, resources: { ...real, ...chains, eth: { tx: { ...tx, from: address } } } };
+    return { parameters, resources: { ...none, ...real, eth: { tx: { ...tx, from: address } } } };
   },
   async ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2(making) {
     const { payload, resources, ...rest } = await payloadOf(making);
@@ -92,23 +100,56 @@ async function walletOf({ facts, resources }: Making) {
   return { walletId, resources: { wallet: real['wallet']! } };
 }
 
-/** What is signed as it comes. */
-async function payloadOf({ facts, resources, given }: Making) {
-  const eth = recordIn(facts['eth'], 'eth');
-  for (const [name, value] of Object.entries(eth)) refuseOthers(recordIn(value, `eth.${name}`), `eth.${name}`, []);
+/** What is signed as it comes, or what describes itself. */
+async function payloadOf(making: Making) {
+  const { facts, resources, given } = making;
+  const asked = recordIn(facts['eth'], 'eth');
+  const described = describedBy(asked, given('encoding'));
+  const { payload, encoding, hashFunction, eth, account } = described
+    ? { ...described, hashFunction: 'HASH_FUNCTION_NO_OP' as const, account: undefined }
+    : plainPayload(making);
+  checkMade(asked, eth, 'eth');
+  const { address, resources: real } = await resources.keyOf(facts, account);
+  const none = Object.fromEntries(chains.map((name) => [name, notApplicable]));
+  const seen = { ...none, ...real, ...(eth === undefined ? {} : { eth }) };
+  return { payload, signWith: address, resources: seen, encoding, hashFunction } as const;
+}
+
+/** Undefined for what policies cannot look into. */
+function describedBy(
+  eth: Readonly<Record<string, PolicyValue>>,
+  encoding: string | undefined,
+): MadePayload | undefined {
+  const isThere = (name: string): boolean => eth[name] !== undefined && !(eth[name] instanceof Doubt);
+  if (encoding === 'PAYLOAD_ENCODING_EIP712' || (encoding === undefined && isThere('eip_712')))
+    return typedDataWith(recordIn(eth['eip_712'], 'eth.eip_712'));
+  const name = 'eip_7702_authorization';
+  if (encoding === 'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION' || (encoding === undefined && isThere(name)))
+    return authorizationWith(recordIn(eth[name], `eth.${name}`));
+  return undefined;
+}
+
+/** By the key of another chain if nothing of Ethereum is there: what an Ethereum key signs may be the digest of anything. */
+function plainPayload({ facts, given }: Making) {
   const encoding = given('encoding') ?? 'PAYLOAD_ENCODING_HEXADECIMAL';
   if (encoding !== 'PAYLOAD_ENCODING_HEXADECIMAL' && encoding !== 'PAYLOAD_ENCODING_TEXT_UTF8')
     throw new NotExecuted(`nothing here makes a payload in ${encoding}`);
   const isText = encoding === 'PAYLOAD_ENCODING_TEXT_UTF8';
   const hashFunction = given('hash_function') ?? (isText ? 'HASH_FUNCTION_KECCAK256' : 'HASH_FUNCTION_NO_OP');
-  const isHashed = hashFunction === 'HASH_FUNCTION_SHA256' || hashFunction === 'HASH_FUNCTION_KECCAK256';
-  if (!isHashed && hashFunction !== 'HASH_FUNCTION_NO_OP')
-    throw new NotExecuted(`nothing here makes a payload for ${hashFunction}`);
-  const { address, resources: real } = await resources.keyOf(facts);
+  if (!isOneOf(hashFunctions, hashFunction)) throw new NotExecuted(`nothing here makes a payload for ${hashFunction}`);
   // 32 bytes in either encoding: what is not hashed must be a digest.
   const payload = isText ? digest.slice(0, 32) : digest;
-  return { payload, signWith: address, resources: real, encoding, hashFunction } as const;
+  const hidden = new Unreadable(`the payload was sent as ${encoding}`);
+  const isOfEthereum = facts['eth'] !== undefined && hashFunction !== 'HASH_FUNCTION_NOT_APPLICABLE';
+  const other = hashFunction === 'HASH_FUNCTION_NOT_APPLICABLE' ? 'solana' : 'bitcoin';
+  const { eth, account } = isOfEthereum
+    ? { eth: { eip_712: hidden, eip_7702_authorization: hidden }, account: undefined }
+    : { eth: undefined, account: otherChains[other]!.account };
+  return { payload, encoding, hashFunction, eth, account } as const;
 }
+
+const isOneOf = <Name extends string>(names: readonly Name[], name: string): name is Name =>
+  names.some((one) => one === name);
 
 async function keyTagIn({ organization: { founder } }: Making): Promise<string> {
   const given = { privateKeyTagName: 'Spare', privateKeyIds: [] };

@@ -1,12 +1,13 @@
 import type { PolicyValue } from '../../domain/policy/types.js';
 import type { NamedKind, PolicyFile } from '../../lab/policy-files.js';
+import type { TrialAccount } from './trial-chains.js';
 import { NotExecuted, recordIn, refuseOthers, textIn, textsIn } from './trial-facts.js';
 import type { TrialOrganization } from './trial-organization.js';
 
 /** Something that signs or is exported: how requests name it, and what policies see of it. */
 export interface TrialKey {
   readonly id: string;
-  /** Of its Ethereum account. */
+  /** Of its one account. */
   readonly address: string;
   /** By namespace, with real values. */
   readonly resources: Readonly<Record<string, PolicyValue>>;
@@ -15,12 +16,12 @@ export interface TrialKey {
 type Facts = Readonly<Record<string, PolicyValue>>;
 
 /** The first account of a wallet. */
-export const ethereum = {
+export const ethereum: TrialAccount = {
   curve: 'CURVE_SECP256K1',
   pathFormat: 'PATH_FORMAT_BIP32',
   path: "m/44'/60'/0'/0/0",
   addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
-} as const;
+};
 
 /** The wallets and private keys of an example: those that its file names, and those that it needs besides. */
 export class TrialResources {
@@ -45,19 +46,22 @@ export class TrialResources {
   }
 
   /** Whichever the facts speak of. */
-  async keyOf({ wallet, wallet_account: account, private_key: privateKey }: Facts): Promise<TrialKey> {
+  async keyOf(
+    { wallet, wallet_account: named, private_key: privateKey }: Facts,
+    account: TrialAccount = ethereum,
+  ): Promise<TrialKey> {
     const known = recordIn(privateKey, 'private_key');
-    if (Object.keys(known).length > 0) return this.privateKey(known);
-    refuseOthers(recordIn(account, 'wallet_account'), 'wallet_account', ['address']);
-    return this.wallet(recordIn(wallet, 'wallet'));
+    if (Object.keys(known).length > 0) return this.privateKey(known, account);
+    refuseOthers(recordIn(named, 'wallet_account'), 'wallet_account', ['address']);
+    return this.wallet(recordIn(wallet, 'wallet'), account);
   }
 
   /** The wallet with these facts. Its id is its own, unless the file names it. @throws {NotExecuted} */
-  async wallet(facts: Facts): Promise<TrialKey> {
+  async wallet(facts: Facts, account: TrialAccount = ethereum): Promise<TrialKey> {
     const { name: walletName, id } = this.named('wallet', facts);
     const { walletId, addresses } = await this.organization.founder.perform('ACTIVITY_TYPE_CREATE_WALLET', {
       walletName,
-      accounts: [ethereum],
+      accounts: [account],
     });
     if (id !== undefined) this.made.set(id, walletId);
     const address = addresses[0]!;
@@ -66,7 +70,7 @@ export class TrialResources {
   }
 
   /** The private key with these facts, as a wallet. @throws {NotExecuted} */
-  async privateKey(facts: Facts): Promise<TrialKey> {
+  async privateKey(facts: Facts, { curve, addressFormat }: TrialAccount = ethereum): Promise<TrialKey> {
     const { name: privateKeyName, id } = this.named('private key', facts);
     const tags: string[] = [];
     for (const tag of textsIn(facts['tags'], 'private_key.tags') ?? []) tags.push(await this.keyTag(tag));
@@ -74,9 +78,9 @@ export class TrialResources {
       privateKeys: [
         {
           privateKeyName,
-          curve: 'CURVE_SECP256K1',
+          curve,
           privateKeyTags: tags,
-          addressFormats: ['ADDRESS_FORMAT_ETHEREUM'],
+          addressFormats: [addressFormat],
         },
       ],
     });

@@ -1,0 +1,77 @@
+import type { OpenRequest } from './smt-request.js';
+import { and, apply, integer, not, or, same, text, type Term } from './smt-script.js';
+import type { Unknown } from './smt-unknown.js';
+
+/** How requests are that people would think of first, and that can be built: of examples only, and only where it can be had. */
+
+const letters = '(re.+ (re.range "a" "z"))';
+const isIn = (expression: string) => (term: Term) => apply('str.in_re', term, expression);
+/** So long: lengths are much less to solve than what repeats. */
+const long = (length: number) => (term: Term) => same(apply('str.len', term), integer(length));
+const prefixed = (length: number) => (term: Term) => and(apply('str.prefixof', text('0x'), term), long(length)(term));
+const isEven = (term: Term) => same(apply('mod', apply('str.len', term), '2'), '0');
+/** Hexadecimal texts may have it, whether it is usual for their field or not. */
+const bare = (term: Term) => not(apply('str.prefixof', text('0x'), term));
+const between = (least: bigint, most: bigint) => (term: Term) =>
+  and(apply('<=', integer(least), term), apply('<=', term, integer(most)));
+
+type Wish = readonly [of: RegExp, written: (term: Term) => Term];
+const transactions = String.raw`(?:eth|solana|tron|bitcoin)\.tx\.`;
+
+/** How texts are written, by the path of a field. */
+const usualTexts: readonly Wish[] = [
+  [/^eth\.tx\.(?:to|from)$|^eth\.eip_7702_authorization\.address$|\.verifying_contract$/, prefixed(42)],
+  [/^eth\.tx\.data$/, (term) => and(apply('str.prefixof', text('0x'), term), isEven(term))],
+  [/^eth\.tx\.function_signature$/, prefixed(10)],
+  [/^eth\.eip_712\.primary_type$/, isIn(letters)],
+  [/\.token_mint$/, (term) => not(same(term, '""'))],
+  [/^tron\.tx\.ref_block_bytes$/, (term) => and(bare(term), long(4)(term))],
+  [/^tron\.tx\.ref_block_hash$/, (term) => and(bare(term), long(16)(term))],
+  [/^bitcoin\.tx\.inputs\[\d+\]\.tx_id$/, (term) => and(bare(term), long(64)(term))],
+  [
+    /^tron\.tx\.(?:contract\[\d+\]\.)?data$|\.(?:script_pubkey|instruction_data_hex)$/,
+    (term) => and(bare(term), isEven(term)),
+  ],
+  [/^bitcoin\.tx\.version$/, (term) => or(same(term, text('2')), same(term, text('1')))],
+  [
+    /^bitcoin\.tx\.outputs\[\d+\]\.address_type$/,
+    (term) => or(...['P2WPKH', 'P2PKH', 'P2SH', 'P2WSH', 'P2TR'].map((type) => same(term, text(type)))),
+  ],
+  [/^(?:wallet|wallets\[\d+\]|private_key)\.label$/, isIn(letters)],
+  [
+    /^users\[\d+\]\.email$/,
+    isIn(`(re.++ ${letters} (str.to_re "@") ${letters} (str.to_re ".") ${letters} ${letters})`),
+  ],
+];
+
+/** How much amounts are. */
+const usualIntegers: readonly Wish[] = [
+  [/^bitcoin\.tx\.(?:fee|outputs\[\d+\]\.value)$/, between(0n, 21_000_000n * 100_000_000n)],
+  [/^bitcoin\.tx\./, between(0n, 2n ** 32n - 1n)],
+  [/\.permission_id$/, between(0n, 2n ** 31n - 1n)],
+  [/^(?:solana|tron)\.tx\./, between(0n, 2n ** 63n - 1n)],
+  [new RegExp(`^${transactions}`), (term) => apply('<=', '0', term)],
+];
+
+/** How many there are. */
+const usualLengths: readonly Wish[] = [
+  [/^tron\.tx\.contract$/, (term) => same(term, '1')],
+  [/^bitcoin\.tx\.(?:inputs|outputs)$/, (term) => apply('<=', '1', term)],
+];
+
+const wishes = { text: usualTexts, integer: usualIntegers, length: usualLengths } as const;
+
+/** What is usual of something unknown, and of its parts. */
+export function usualIn({ path, constants, parts }: Unknown): readonly Term[] {
+  const own = (['text', 'integer', 'length'] as const).flatMap((kind) => {
+    const term = constants.get(kind);
+    const written = term === undefined ? undefined : wishes[kind].find(([of]) => of.test(path))?.[1];
+    return written === undefined ? [] : [written(term!)];
+  });
+  return [...own, ...[...parts.values()].flatMap(usualIn)];
+}
+
+/** That it is of no chain but Ethereum, as far as chains are read. */
+export function usualChain({ unknown }: OpenRequest): readonly Term[] {
+  return ['solana', 'tron', 'bitcoin'].flatMap((name) => unknown.get(name)?.open.isNotApplicable ?? []);
+}
