@@ -1018,7 +1018,11 @@ const uncompressed = () => p256.Point.fromHex(newKey().publicKey).toHex(false);
 
 /** A value that a schema allows, as large as it may be where `large` says so. */
 function drawn(schema: Schema, document: Document, large: () => boolean, room: Room, name = '', depth = 0): unknown {
-  if (Object.hasOwn(known, name)) return known[name]!(schema, large);
+  if (Object.hasOwn(known, name)) {
+    const value = known[name]!(schema, large);
+    room.bytes -= JSON.stringify(value)?.length ?? 0;
+    return value;
+  }
   if (schema.$ref !== undefined) {
     return drawn(document.components.schemas[schema.$ref.split('/').at(-1)!]!, document, large, room, name, depth);
   }
