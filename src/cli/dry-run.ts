@@ -17,7 +17,7 @@ export function triedText(terminal: Terminal, type: string, told: ResponseOf<'dr
     terminal.styled('bold', `${headline(name, told)}\n`),
     ...(refusal ? [`${printable(refusal.message)}\n`] : []),
     ...(waitsFor ? [`${printable(waitsFor.text)}\n`] : []),
-    ...(needsWorld ? ['What then comes of it depends on codes, tokens, keys or other servers; none was asked.\n'] : []),
+    ...(needsWorld ? ['Its result depends on codes, tokens, keys or other servers, which were not asked.\n'] : []),
     ...(isDenied ? said.map((line) => `  ${printable(line)}\n`) : []),
     'Nothing was recorded.\n',
     ...(proof ? [`\n${proofText(terminal, proof)}`] : []),

@@ -151,7 +151,7 @@ function shown(terminal: Terminal, told: readonly Told[], subject: AnalysisSubje
   return [
     table(terminal, ['', 'QUESTION', 'ANSWER'], rows),
     ...details,
-    `What is never, or the same, is so for all requests within these bounds:\n${bounds.join('')}`,
+    `“never”, “same” and “implied” are proved for all requests within these bounds:\n${bounds.join('')}`,
     `${good} of ${told.length} answers are as expected.\n`,
   ].join('\n');
 }
@@ -172,7 +172,7 @@ function linesOf({ answer: { example, note, lost, widened }, execution }: Told):
           `nobody could do any more: ${lost.length > 8 ? `${lost.slice(0, 8).join(', ')} and ${lost.length - 8} more` : lost.join(', ')}`,
         ]
       : []),
-    ...widened.map((one) => `wider than it is: ${one}`),
+    ...widened.map((one) => `approximated: ${one}`),
   ];
 }
 
@@ -197,7 +197,7 @@ function boundsOf({ users, quorum }: AnalysisSubject): readonly string[] {
     `lists in a request have at most ${mostElements} elements; texts and numbers are unlimited within their types, characters up to U+2FFFF`,
     'hexadecimal values and names of transaction types are as decoders give them; what a request has depends on its kind',
     'users, tags, policies and credentials stay as they are while it waits; no approval lapses, no clause runs out of steps',
-    'policies alone are asked: a verb may refuse more, such as changes to members of the root quorum',
-    'examples are decided by the code that decides, then executed where it says so: built in a coordinator, with its own ids and keys',
+    'only policies are considered: a verb may refuse more, such as changes to members of the root quorum',
+    'examples are decided by the code that decides real requests and, where it says so, executed in a coordinator, with its own ids and keys',
   ];
 }

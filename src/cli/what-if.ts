@@ -135,7 +135,7 @@ const prospects = {
 export function whatIfLines(found: WhatIfResponse): string[] {
   const { organizationId, from, last, counts, divergences, more, waiting, neverHeld, notJudged, unchanged } = found;
   const lines = [`organization ${organizationId}, with the draft from revision ${from} of ${last}`];
-  for (const text of neverHeld) lines.push(`  never in effect: ${text}, as what it names was never there`);
+  for (const text of neverHeld) lines.push(`  never in effect: ${text}, because what it names never existed`);
   for (const kind of divergenceKinds) {
     if (counts[kind] === 0) continue;
     lines.push('', `${headings[kind]} (${counts[kind]}):`);
@@ -175,6 +175,6 @@ function divergenceLines(one: WhatIfResponse['divergences'][number]): string[] {
     `  ${where}  ${at}  ${activityType} of ${userName === undefined ? userId : `'${userName}'`}`,
     ...labelled('was', [was]),
     ...labelled('is', [is]),
-    ...labelled('because', [...because, ...(isFirst ? [] : ['it follows from a difference before'])]),
+    ...labelled('because', [...because, ...(isFirst ? [] : ['it follows from an earlier difference'])]),
   ];
 }

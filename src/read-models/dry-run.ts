@@ -74,7 +74,7 @@ class DryRunResponse {
     {
       optional: true,
       about:
-        'It is allowed, and its outcome needs the world: codes, tokens, keys, others’ servers. They were not asked.',
+        'It is allowed, but its result depends on what was not asked: codes, tokens, keys, or other servers.',
     },
   )
   needsWorld?: true;

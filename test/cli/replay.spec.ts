@@ -174,7 +174,7 @@ test('what if takes a draft, says what is wrong with one, and ends with 1 for wh
   );
   expect(codes).toEqual([0, 0, 1, 0]);
   const { out } = await asks('--file', 'never.json');
-  expect(out).toContain('never in effect: no user `Nobody`, as what it names was never there');
+  expect(out).toContain('never in effect: no user `Nobody`, because what it names never existed');
   expect(out).toContain('Every request comes out as it did.');
 });
 
