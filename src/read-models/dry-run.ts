@@ -73,8 +73,7 @@ class DryRunResponse {
     { type: 'boolean', const: true },
     {
       optional: true,
-      about:
-        'It is allowed, but its result depends on what was not asked: codes, tokens, keys, or other servers.',
+      about: 'It is allowed, but its result depends on what was not asked: codes, tokens, keys, or other servers.',
     },
   )
   needsWorld?: true;
