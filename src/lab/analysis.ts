@@ -5,12 +5,11 @@ import type {
   AnalysisAnswer,
   AnalysisQuestion,
   AnalysisSubject,
-  Claim,
   FoundCase,
   Solve,
 } from './analysis-subject.js';
 import { askSolver, OpenQuestion } from './analysis-open.js';
-import { stepsOf } from './analysis-execution.js';
+import { allowing, claimsOf } from './analysis-claims.js';
 import { wayTo } from './analysis-walk.js';
 import { and, apply, integer, not, same, Untranslatable, type Term } from './smt-script.js';
 import { holdsIn, type Model } from './smt-model.js';
@@ -120,7 +119,12 @@ async function compare(
   const verb = isOfDenials ? 'denied' : 'allowed';
   const note = `${verb} by the ${said[0] ? 'first' : 'second'}, not by the ${said[0] ? 'second' : 'first'}`;
   const claims = isOfDenials
-    ? { unclaimed: 'a coordinator answers alike to what is denied and to what nothing allows' }
+    ? claimsOf(
+        made,
+        [one, other].map(allowing(made)),
+        said.map((isDenied) => !isDenied),
+        subject,
+      )
     : claimsOf(made, [one, other], said, subject);
   return { answer: 'no', example, note, ...claims, widened: open.widened };
 }
@@ -131,28 +135,6 @@ function outcomeFor(made: FoundCase, set: AnalysedSet, subject: AnalysisSubject,
   const { outcome } = authorize(made.request, made.approvals, contextOf(made, { ...set, quorum }, subject));
   return isOfDenials ? outcome === 'deny-explicit' : outcome === 'allow';
 }
-
-/** What a coordinator must say under each of two sets, of votes that it takes under the one that allows it. */
-function claimsOf(
-  found: FoundCase,
-  sets: readonly AnalysedSet[],
-  isAllowed: readonly boolean[],
-  subject: AnalysisSubject,
-): Pick<AnalysisAnswer, 'claims' | 'unclaimed'> {
-  const voters = found.approvals.map(({ userId }) => userId);
-  const way = wayTo(found, sets[isAllowed.indexOf(true)]!, subject, voters, voters.length);
-  if (way === undefined || way === 'none') return { unclaimed };
-  const claims = sets.map((set, index): Claim => {
-    const claim = { found: { ...found, approvals: way }, set, isAllowed: isAllowed[index]! };
-    // The other set may decide on fewer.
-    const approvals = way.slice(0, stepsOf(claim, subject).length);
-    return { ...claim, found: { ...found, approvals } };
-  });
-  const isShown = claims.every((claim) => (stepsOf(claim, subject).at(-1) === 'allowed') === claim.isAllowed);
-  return isShown ? { claims } : { unclaimed };
-}
-
-const unclaimed = 'a coordinator does not collect these votes';
 
 async function lockedOut(
   { without, activities }: Extract<AnalysisQuestion, { kind: 'locked-out' }>,
@@ -169,7 +151,22 @@ async function lockedOut(
   const after = await possible(activities, left, solve);
   if (!('kinds' in after)) return after;
   const lost = [...before.kinds].filter((kind) => !after.kinds.has(kind)).sort();
-  return { answer: lost.length > 0 ? 'yes' : 'no', lost, widened: [...new Set([...before.widened, ...after.widened])] };
+  const isLocked = lost.length > 0;
+  // What only they make possible, or what is possible without their votes.
+  const shown: CanQuestion = {
+    kind: 'can',
+    users: (isLocked ? subject : left).users.map(({ userId }) => userId),
+    activities: activities.filter(({ kind }) => (isLocked ? lost.includes(kind) : after.kinds.has(kind))),
+    given: { params: {}, resources: {} },
+  };
+  const { example, claims } = await can(shown, subject, solve);
+  return {
+    answer: isLocked ? 'yes' : 'no',
+    lost,
+    ...(example ? { example, note: `possible ${isLocked ? 'with' : 'without'} them` } : {}),
+    ...(claims ? { claims } : {}),
+    widened: [...new Set([...before.widened, ...after.widened])],
+  };
 }
 
 /** The kinds of activity that some users can do together, each shown by an example; or why that is not known. */

@@ -38,7 +38,7 @@ function expectExecuted(out: string): void {
   expect(out.match(/^  executed in a coordinator/gm)).toHaveLength(examples.length);
 }
 
-it('executes what policies say of other chains and of typed data', async () => {
+it('executes what policies say of other chains and of typed data, what is denied, and who is needed', async () => {
   const folder = user.path('examples/policies/chains');
   const conditions = [
     "solana.tx.transfers.count() == 1 && solana.tx.transfers.all(t, t.to == '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T' && t.amount < 9)",
@@ -53,7 +53,19 @@ it('executes what policies say of other chains and of typed data', async () => {
   const policies = names.map((name, index) => `  - { name: ${name}, condition: "${conditions[index]}" }`);
   const file = ['quorum: { members: [Ann] }', 'users: [Ann, Dev]', 'policies:', ...policies, ''];
   await writeFile(`${folder}/policies.yaml`, file.join('\n'));
-  const asked = names.map((name) => `  - { implied: [${name}], by: none.yaml, expect: no }`);
+  const asked = [
+    ...names.map((name) => `  - { implied: [${name}], by: none.yaml, expect: no }`),
+    // Of denials, of what is still possible, and of what is not any more.
+    '  - { implied: denials.yaml, by: fewer.yaml, expect: no }',
+    '  - { lockedOutWithout: Dev, do: SIGN, expect: no }',
+    '  - { lockedOutWithout: Ann, do: CREATE, expect: yes }',
+  ];
+  const denials = (condition: string) =>
+    ['quorum: { members: [Ann] }', 'users: [Ann, Dev]', 'policies:']
+      .concat(`  - { name: None, effect: deny, condition: "${condition}" }`, '')
+      .join('\n');
+  await writeFile(`${folder}/denials.yaml`, denials("activity.action == 'SIGN'"));
+  await writeFile(`${folder}/fewer.yaml`, denials("activity.action == 'SIGN' && wallet.label != 'Hot'"));
   await writeFile(`${folder}/none.yaml`, 'quorum: { members: [Ann] }\nusers: [Ann, Dev]\npolicies: []\n');
   await writeFile(`${folder}/chains.analysis.yaml`, ['questions:', ...asked, ''].join('\n'));
   const { code, out, error } = await analyze('chains');

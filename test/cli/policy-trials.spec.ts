@@ -78,6 +78,19 @@ it('a trial makes up what only has an id, and e-mail addresses that nobody could
   expect(await executed([condition3], given)).toMatchObject({ outcome: 'executed' });
 });
 
+it('a trial imports and exports what the example has so', async () => {
+  const wallet = { label: 'Treasury', imported: true, exported: true };
+  const condition = "wallet.imported && wallet.exported && wallet.label == 'Treasury'";
+  expect(await executed([`condition: "${condition}"`], { by: ['Dev'], resources: { wallet } })).toMatchObject({
+    outcome: 'executed',
+  });
+  const key = { imported: true, exported: true, tags: ['one'] };
+  const ofKey = 'condition: "private_key.imported && private_key.exported && private_key.tags.count() == 1"';
+  expect(await executed([ofKey], { by: ['Dev'], resources: { private_key: key } })).toMatchObject({
+    outcome: 'executed',
+  });
+});
+
 it('a trial executes a request under each of two sets', async () => {
   const { file, subject } = fileOf('condition: "activity.action == \'SIGN\'"');
   const claim = claimOf(subject, { type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD', by: ['Dev'] });
@@ -100,7 +113,6 @@ it('a trial says why an example is not executed', async () => {
   expect(await resources({ eth: { tx: { data: 'aa' } } })).toContain('has the data `aa`');
   expect(await resources({ eth: { tx: { function_name: 'transfer' } } })).toContain('a given eth.tx.function_name');
   expect(await resources({ eth: { tx: { max_fee_per_gas: 1n, gas_price: 2n } } })).toContain('different fees 2, 1');
-  expect(await resources({ wallet: { imported: true } })).toContain('a wallet that was imported');
   expect(await resources({ wallet: { label: '' } })).toContain('no wallet is called ``');
   const encoded = { encoding: 'PAYLOAD_ENCODING_MORSE' };
   expect(await whyNot({ type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', params: encoded })).toContain(

@@ -1,9 +1,9 @@
 import { Doubt, notApplicable, Unreadable, type PolicyValue } from '../../domain/policy/types.js';
-import { chainIn, otherChains, transactionOf } from './trial-chains.js';
+import { chainIn, ethereum, otherChains, transactionOf } from './trial-chains.js';
 import { checkMade, NotExecuted, recordIn } from './trial-facts.js';
 import { newKey } from './trial-organization.js';
 import type { Makers, Making } from './trial-parameters.js';
-import { ethereum, type TrialKey } from './trial-resources.js';
+import type { TrialKey } from './trial-resources.js';
 import { transactionWith } from './trial-transaction.js';
 import { authorizationWith, typedDataWith, type MadePayload } from './trial-typed-data.js';
 

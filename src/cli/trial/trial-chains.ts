@@ -24,6 +24,9 @@ export interface TrialAccount {
     'ADDRESS_FORMAT_ETHEREUM' | 'ADDRESS_FORMAT_SOLANA' | 'ADDRESS_FORMAT_TRON' | 'ADDRESS_FORMAT_BITCOIN_MAINNET_P2TR';
 }
 
+/** The first account of a wallet, if nothing is said of a chain. */
+export const ethereum = accountOf('CURVE_SECP256K1', "m/44'/60'/0'/0/0", 'ADDRESS_FORMAT_ETHEREUM');
+
 interface Chain {
   readonly type: 'TRANSACTION_TYPE_SOLANA' | 'TRANSACTION_TYPE_TRON' | 'TRANSACTION_TYPE_BITCOIN';
   readonly account: TrialAccount;

@@ -3,6 +3,7 @@ import type { ParametersOf } from '../../client/activity-client.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import { keyParameters } from './key-parameters.js';
 import { organizationParameters } from './organization-parameters.js';
+import { importParameters } from './trial-imports.js';
 import type { TrialOrganization } from './trial-organization.js';
 import type { TrialResources } from './trial-resources.js';
 
@@ -32,4 +33,4 @@ export type Makers = {
 };
 
 /** Of the kinds of activity that are executed; examples of others are not. */
-export const makers: Makers = { ...keyParameters, ...organizationParameters };
+export const makers: Makers = { ...keyParameters, ...importParameters, ...organizationParameters };

@@ -1,8 +1,9 @@
 import type { PolicyValue } from '../../domain/policy/types.js';
 import type { NamedKind, PolicyFile } from '../../lab/policy-files.js';
-import type { TrialAccount } from './trial-chains.js';
+import { ethereum, type TrialAccount } from './trial-chains.js';
+import { walletToImport, keyToImport } from './trial-imports.js';
 import { NotExecuted, recordIn, refuseOthers, textIn, textsIn } from './trial-facts.js';
-import type { TrialOrganization } from './trial-organization.js';
+import { newKey, type TrialOrganization } from './trial-organization.js';
 
 /** Something that signs or is exported: how requests name it, and what policies see of it. */
 export interface TrialKey {
@@ -14,14 +15,6 @@ export interface TrialKey {
 }
 
 type Facts = Readonly<Record<string, PolicyValue>>;
-
-/** The first account of a wallet. */
-export const ethereum: TrialAccount = {
-  curve: 'CURVE_SECP256K1',
-  pathFormat: 'PATH_FORMAT_BIP32',
-  path: "m/44'/60'/0'/0/0",
-  addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
-};
 
 /** The wallets and private keys of an example: those that its file names, and those that it needs besides. */
 export class TrialResources {
@@ -51,45 +44,72 @@ export class TrialResources {
     account: TrialAccount = ethereum,
   ): Promise<TrialKey> {
     const known = recordIn(privateKey, 'private_key');
-    if (Object.keys(known).length > 0) return this.privateKey(known, account);
+    // A request has one of them, even if nothing is said about it.
+    const isOfKey = wallet === undefined && privateKey !== undefined;
+    if (isOfKey || Object.keys(known).length > 0) return this.privateKey(known, account);
     refuseOthers(recordIn(named, 'wallet_account'), 'wallet_account', ['address']);
     return this.wallet(recordIn(wallet, 'wallet'), account);
   }
 
   /** The wallet with these facts. Its id is its own, unless the file names it. @throws {NotExecuted} */
   async wallet(facts: Facts, account: TrialAccount = ethereum): Promise<TrialKey> {
-    const { name: walletName, id } = this.named('wallet', facts);
-    const { walletId, addresses } = await this.organization.founder.perform('ACTIVITY_TYPE_CREATE_WALLET', {
-      walletName,
-      accounts: [account],
-    });
+    const { name: walletName, id, imported, exported } = this.named('wallet', facts);
+    const { founder } = this.organization;
+    const { walletId, addresses } = imported
+      ? await founder.perform(
+          'ACTIVITY_TYPE_IMPORT_WALLET',
+          await walletToImport(this.organization, await this.somebody(), walletName, account),
+        )
+      : await founder.perform('ACTIVITY_TYPE_CREATE_WALLET', { walletName, accounts: [account] });
+    if (exported)
+      await founder.perform('ACTIVITY_TYPE_EXPORT_WALLET', { walletId, targetPublicKey: newKey().publicKey });
     if (id !== undefined) this.made.set(id, walletId);
     const address = addresses[0]!;
-    const wallet = { id: walletId, label: walletName, imported: false, exported: false };
+    const wallet = { id: walletId, label: walletName, imported, exported };
     return { id: walletId, address, resources: { wallet, wallet_account: { address } } };
   }
 
   /** The private key with these facts, as a wallet. @throws {NotExecuted} */
-  async privateKey(facts: Facts, { curve, addressFormat }: TrialAccount = ethereum): Promise<TrialKey> {
-    const { name: privateKeyName, id } = this.named('private key', facts);
+  async privateKey(facts: Facts, account: TrialAccount = ethereum): Promise<TrialKey> {
+    const { name: label, id, imported, exported } = this.named('private key', facts);
     const tags: string[] = [];
     for (const tag of textsIn(facts['tags'], 'private_key.tags') ?? []) tags.push(await this.keyTag(tag));
+    const { privateKeyId, address } = imported
+      ? await this.importedKey(label, tags, account)
+      : await this.createdKey(label, tags, account);
+    if (exported) {
+      const target = { privateKeyId, targetPublicKey: newKey().publicKey };
+      await this.organization.founder.perform('ACTIVITY_TYPE_EXPORT_PRIVATE_KEY', target);
+    }
+    if (id !== undefined) this.made.set(id, privateKeyId);
+    const resources = { private_key: { id: privateKeyId, label, tags, imported, exported } };
+    return { id: privateKeyId, address, resources };
+  }
+
+  private async createdKey(privateKeyName: string, privateKeyTags: string[], account: TrialAccount) {
+    const { curve, addressFormat } = account;
+    const given = { privateKeyName, curve, privateKeyTags, addressFormats: [addressFormat] };
     const { privateKeys } = await this.organization.founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {
-      privateKeys: [
-        {
-          privateKeyName,
-          curve,
-          privateKeyTags: tags,
-          addressFormats: [addressFormat],
-        },
-      ],
+      privateKeys: [given],
     });
     const { privateKeyId, addresses } = privateKeys[0]!;
-    if (id !== undefined) this.made.set(id, privateKeyId);
-    const resources = {
-      private_key: { id: privateKeyId, label: privateKeyName, tags, imported: false, exported: false },
-    };
-    return { id: privateKeyId, address: addresses[0]!.address, resources };
+    return { privateKeyId, address: addresses[0]!.address };
+  }
+
+  private async importedKey(privateKeyName: string, tags: readonly string[], account: TrialAccount) {
+    const { founder } = this.organization;
+    const given = await keyToImport(this.organization, await this.somebody(), privateKeyName, account);
+    const { privateKeyId, addresses } = await founder.perform('ACTIVITY_TYPE_IMPORT_PRIVATE_KEY', given);
+    for (const privateKeyTagId of tags) {
+      const change = { privateKeyTagId, addPrivateKeyIds: [privateKeyId] };
+      await founder.perform('ACTIVITY_TYPE_UPDATE_PRIVATE_KEY_TAG', change);
+    }
+    return { privateKeyId, address: addresses[0]!.address };
+  }
+
+  /** Who imports. */
+  private async somebody(): Promise<string> {
+    return (await this.organization.founder.query('whoami')).userId;
   }
 
   /** The real id of a tag; one that the file does not name is another. */
@@ -102,12 +122,10 @@ export class TrialResources {
     return privateKeyTagId;
   }
 
-  private named(kind: NamedKind, facts: Facts): { readonly name: string; readonly id: string | undefined } {
+  private named(kind: NamedKind, facts: Facts) {
     const path = kind === 'wallet' ? 'wallet' : 'private_key';
     refuseOthers(facts, path, ['id', 'label', 'imported', 'exported', 'tags']);
-    for (const name of ['imported', 'exported']) {
-      if (facts[name] === true) throw new NotExecuted(`nothing here makes a ${kind} that was ${name}`);
-    }
+    const origin = { imported: facts['imported'] === true, exported: facts['exported'] === true };
     const id = textIn(facts['id'], `${path}.id`);
     const label = textIn(facts['label'], `${path}.label`);
     const known = [...(this.names.get(kind) ?? [])].find(
@@ -116,10 +134,10 @@ export class TrialResources {
     if (known) {
       if (label !== undefined && label !== known[0])
         throw new NotExecuted(`the ${kind} <${known[0]}> is not called \`${label}\``);
-      return { name: known[0], id: known[1] };
+      return { name: known[0], id: known[1], ...origin };
     }
     if (label !== undefined && (label.trim() !== label || label === '' || label.length > 255))
       throw new NotExecuted(`no ${kind} is called \`${label}\``);
-    return { name: label ?? `Another ${kind} ${++this.others}`, id: undefined };
+    return { name: label ?? `Another ${kind} ${++this.others}`, id: undefined, ...origin };
   }
 }
