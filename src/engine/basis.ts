@@ -1,11 +1,15 @@
 import type { ToReadAhead } from '../activities/define-activity.js';
 import type { Basis } from '../decide/basis.js';
 import { decisionTime } from '../decide/decision-time.js';
+import { CoordinatorError } from '../domain/errors.js';
 import { limitsSetFor } from '../domain/organization/limits.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Meter, Steps } from '../domain/steps.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import type { DriverPorts } from './job.js';
+
+/** How often one request is read again because interfaces or keys have changed, as long as its steps last. */
+const mostReadings = 4;
 
 export type BasisPorts = Pick<DriverPorts, 'registry' | 'clock' | 'reading' | 'limits'>;
 
@@ -38,4 +42,17 @@ export async function readElsewhere(
   if (!outcome) return;
   decoding.note(outcome.spent);
   keep(outcome, parentOrganizationId ?? organizationId);
+}
+
+/**
+ * Checks that a request that was read so often may be read once more.
+ * @throws {CoordinatorError} UNAVAILABLE
+ */
+export function checkReadings(readings: number, organizationId: string, { decoding }: Meter): void {
+  if (readings < mostReadings && !decoding.isSpent) return;
+  throw new CoordinatorError(
+    'UNAVAILABLE',
+    `organization \`${organizationId}\` kept changing while this was being read: send the same request again`,
+    { retryAfterSeconds: 1 },
+  );
 }

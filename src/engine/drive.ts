@@ -3,7 +3,7 @@ import { homesOf } from '../decide/submitters.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { Meter } from '../domain/steps.js';
-import { readElsewhere } from './basis.js';
+import { checkReadings, readElsewhere } from './basis.js';
 import { Batches } from './batches.js';
 import { DryRuns } from './dry-run.js';
 import { RequestDecider } from './decide-request.js';
@@ -13,9 +13,6 @@ import { Preparations, type Made } from './preparations.js';
 import { RequestQueue } from './request-queue.js';
 import type { SubmitRequest } from './requests.js';
 import { VotingRights } from './voting-rights.js';
-
-/** How often one request is read again because interfaces or keys have changed, as long as its steps last. */
-const mostReadings = 4;
 
 /**
  * Executes every verb. Requests of one organization wait in a queue; all pending ones form a batch, are decided in
@@ -60,7 +57,7 @@ export class Driver {
         );
       } else if ('ahead' in outcome) {
         // Once, and again if the organization has changed in the meantime.
-        if (++readings > mostReadings || meter.decoding.isSpent) throw changedTooOften(request.organizationId);
+        checkReadings(readings++, request.organizationId, meter);
         const { loaded } = await this.ports.loader.held(request.organizationId);
         await readElsewhere(this.ports, outcome.ahead, loaded.organization, meter);
         outcome = await this.enqueue(request, course, passkey);
@@ -128,12 +125,4 @@ export class Driver {
         .then(() => job.reject(error), job.reject),
     );
   }
-}
-
-function changedTooOften(organizationId: string): CoordinatorError {
-  return new CoordinatorError(
-    'UNAVAILABLE',
-    `organization \`${organizationId}\` changed ${mostReadings} times while this was being read: send the same request again`,
-    { retryAfterSeconds: 1 },
-  );
 }

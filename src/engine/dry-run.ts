@@ -21,7 +21,7 @@ import type { DryRunTold } from '../read-models/dry-run.js';
 import type { ProofQuestion } from '../read-models/explanations.js';
 import type { Stamp } from '../stamps/verify.js';
 import { validate } from '../wire/validate.js';
-import { basisOf, readElsewhere, type BasisPorts } from './basis.js';
+import { basisOf, checkReadings, readElsewhere, type BasisPorts } from './basis.js';
 import { checkLiveness } from './requests.js';
 
 /** A request to be tried: what a submit would have in its body, and whose stamp is on the query. */
@@ -35,9 +35,6 @@ export interface Tried {
 interface Ports extends BasisPorts {
   readonly loader: Pick<OrganizationLoader, 'parentOf'>;
 }
-
-/** How often one request is read again because its interfaces or keys have changed. */
-const mostReadings = 4;
 
 /** Decides requests as a submit would, on the head as it is, and forgets them: nothing is prepared, recorded or sent. */
 export class DryRuns {
@@ -90,7 +87,8 @@ export class DryRuns {
       try {
         return decide();
       } catch (error) {
-        if (!(error instanceof ReadFirst) || readings === mostReadings) throw error;
+        if (!(error instanceof ReadFirst)) throw error;
+        checkReadings(readings, organization.organizationId, meter);
         await readElsewhere(this.ports, error.ahead, organization, meter);
       }
     }

@@ -11,6 +11,7 @@ import type { QueuePath } from '../../src/fairness/fair-queue.js';
 import { OrganizationLoader } from '../../src/ledger/load-organization.js';
 import type { DriverMetrics } from '../../src/ports/driver-metrics.js';
 import type { KnownActivities } from '../../src/ports/known-activities.js';
+import type { ReadingPort } from '../../src/ports/reading.js';
 import { buildRegistry, type Registry } from '../../src/decide/registry.js';
 import { readSubmit } from '../../src/engine/requests.js';
 import type { Meter } from '../../src/domain/steps.js';
@@ -65,6 +66,8 @@ export interface BareOptions {
   readonly readModels?: false;
   /** How long the driver decides again what others get ahead of, in milliseconds. */
   readonly patienceMs?: number;
+  /** What reads what is long; without it everything is read on the main thread. */
+  readonly reading?: ReadingPort;
 }
 
 export const startedAt = Date.UTC(2026, 0, 1);
@@ -90,7 +93,17 @@ export class BareCoordinator {
   private policies = 0;
 
   private constructor(options: BareOptions & { readonly prepare: RealPorts; readonly given: Partial<PreparePorts> }) {
-    const { store, seed = 'bare', clock, prepare, given, registry, readModels: isProjecting, patienceMs } = options;
+    const {
+      store,
+      seed = 'bare',
+      clock,
+      prepare,
+      given,
+      registry,
+      readModels: isProjecting,
+      patienceMs,
+      reading,
+    } = options;
     this.store = store ?? new InMemoryEventStore();
     this.keys = new SeededRandomness(`keys of ${seed}`);
     this.clock = clock ?? new ManualClock(startedAt);
@@ -137,6 +150,7 @@ export class BareCoordinator {
       shred: (vaultId) => prepare.vault.shred(vaultId),
       metrics,
       ...(patienceMs === undefined ? {} : { patienceMs }),
+      ...(reading === undefined ? {} : { reading }),
     });
     this.answers = new ActivityAnswers(this.driver, known, this.registry, {
       ...prepare,
