@@ -1329,7 +1329,7 @@ export const repairs = [
     from: 'Number(length) <= mostPassedOver',
     to: 'Number(length) < 0',
     test: 'test/e2e/requests.spec.ts',
-    named: 'more than 2 MiB, read to its end',
+    named: 'is read to its end when it has more than 2 MiB',
   },
   {
     rule: 'R5',

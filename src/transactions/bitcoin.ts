@@ -71,7 +71,8 @@ const BARE_INPUT_LENGTH = 41;
 const DIGEST_BYTES = 512;
 const BASE64_MAGIC = 'cHNidP';
 const ANY_SCRIPTS = { unknown: 'ignore', allowUnknownInputs: true, allowUnknownOutputs: true } as const;
-// MAX_STANDARD_TX_WEIGHT of Bitcoin Core in bytes without witness: anything longer is not relayed.
+// MAX_STANDARD_TX_WEIGHT of Bitcoin Core in bytes without witness: anything longer is not relayed. It bounds no cost: what
+// a PSBT takes to read is counted before it is read.
 const MAX_UNSIGNED_LENGTH = 100_000;
 // BIP-174 and BIP-371: the types of records.
 const PSBT_IN_PARTIAL_SIG = 0x02;

@@ -468,6 +468,8 @@ describe('what is refused before anything is sent', () => {
     ['a national phone number', sms, { to: '03214567890' }, 'must be a phone number in E.164 format'],
     ['an address as phone number', sms, { to: 'zoe@example.com' }, 'must be a phone number in E.164 format'],
     ['no text', sms, { text: '' }, 'must not be empty'],
+    ['a text without end', email, { text: 'x'.repeat(65_537) }, 'must have at most 65536 characters, has 65537'],
+    ['HTML without end', email, { html: 'x'.repeat(262_145) }, 'must have at most 262144 characters, has 262145'],
     ['a text message without end', sms, { text: 'x'.repeat(1_601) }, 'must have at most 1600 characters, has 1601'],
   ])('%s', async (_what, message, changed, rule) => {
     const inbox = await openInbox();

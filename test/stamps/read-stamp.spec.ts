@@ -1,5 +1,6 @@
 import { generateApiKeyPair, stampBody } from '../../src/stamps/sign.js';
 import { decodeBase64 } from '../../src/stamps/header.js';
+import { readSessionHeader } from '../../src/stamps/session-header.js';
 import { readStamp } from '../../src/stamps/verify.js';
 import { refusedWith } from './refused-with.js';
 import { SoftwareAuthenticator } from './software-authenticator.js';
@@ -144,6 +145,12 @@ test.each([
 ])('refuses more than one stamp: %s', (_, headers, reason) => {
   expect(() => readStamp(headers)).toThrow(refusedWith('UNAUTHENTICATED', 'could not read', 'SIGNATURE_INVALID'));
   expect(() => readStamp(headers)).toThrow(reason);
+});
+
+test('X-Session has 1 024 characters', () => {
+  const token = 's'.repeat(1_024);
+  expect(readSessionHeader({ 'x-session': token })).toEqual({ kind: 'session', token });
+  expect(() => readSessionHeader({ 'x-session': `${token}s` })).toThrow('at most 1024 are allowed');
 });
 
 test('decodeBase64 accepts every length in both alphabets and no second spelling', () => {

@@ -413,6 +413,11 @@ describe('a Bitcoin transaction is refused', () => {
     refuses(parse(psbtOf([{ script: p2wpkh }], [])), 'has no outputs');
   });
 
+  it('that is longer than the network relays', () => {
+    const long = payments.embed({ data: [new Uint8Array(100_000)] }).output!;
+    refuses(parse(psbtOf([{ script: p2wpkh }], [{ script: long, value: 0n }])), 'the network relays 100000');
+  });
+
   it('whose fee is not known', () => {
     refuses(parse(psbtOf([{ script: p2wpkh, utxo: 'none' }])), 'input 0 says nothing of the output it spends');
     refuses(

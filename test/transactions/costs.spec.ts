@@ -7,6 +7,7 @@ import { BorshBudget, decodeSolanaArgs } from '../../src/transactions/contracts/
 import { decodeCalldata } from '../../src/transactions/contracts/calldata.js';
 import { parseContractInterface } from '../../src/transactions/contracts/parse-interface.js';
 import { read, readIfShort, type ToRead } from '../../src/transactions/reading.js';
+import { programsOf } from '../../src/transactions/solana.js';
 import { doublingTypes } from '../nets/costly-shapes.js';
 
 /*
@@ -100,6 +101,23 @@ it('instructions of one transaction are read for as many values together as a si
   const read = () => decodeSolanaArgs(idl, Uint8Array.of(1), budget)?.programCallArgs;
   expect(read()).not.toBeInstanceOf(Unreadable);
   expect(read()).toBeInstanceOf(Unreadable);
+});
+
+it('of the accounts that an interface names, an instruction has no more than an index can tell apart', () => {
+  const accounts = Array.from({ length: 10_000 }, (_, at) => ({ name: `a${at}` }));
+  const idl = program({ instructions: [{ name: 'go', discriminator: [1], accounts, args: [] }] });
+  expect(decodeSolanaArgs(idl, Uint8Array.of(1), new BorshBudget(all()))?.accountNames).toHaveLength(256);
+});
+
+it('what is longer than any transaction of Solana is not read for the programs that it calls', () => {
+  // Before its steps are counted: milliseconds would be spent on a body of 2 MiB, microseconds are.
+  const long = '00'.repeat(1_000_000);
+  const took = Array.from({ length: 5 }, () => {
+    const began = performance.now();
+    expect(programsOf(long)).toEqual(new Set());
+    return performance.now() - began;
+  });
+  expect(Math.min(...took)).toBeLessThan(0.5);
 });
 
 describe('the arguments of an instruction', () => {

@@ -154,3 +154,17 @@ test('stored policies with impossible literals are reported at start, by name, a
   ]);
   expect(await told(...Array.from({ length: 150 }, (_, at) => silent(at)))).toHaveLength(100);
 });
+
+test('no more than ten thousand policies are looked at in one start', async () => {
+  const { data } = aPolicy(1, { condition: "activity.resource == 'WALLET'" });
+  const policy = { ...data, createdAt: 0, updatedAt: 0 };
+  let looked = 0;
+  const endless = new AbortController();
+  const pages = (_after: object, limit: number) => {
+    looked += limit;
+    if (looked > 20_000) endless.abort();
+    return Array.from({ length: limit }, () => ({ organizationId: id(700), policy }));
+  };
+  await findSilentPolicies(pages, policyEnvironment, () => undefined, endless.signal);
+  expect(looked).toBe(10_000);
+});

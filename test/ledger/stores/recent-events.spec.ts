@@ -1,0 +1,25 @@
+import { RecentEvents } from '../../../src/ledger/stores/sqlite/recent-events.js';
+
+/** Appends of one event each, as the store keeps them; `size` is the length of what each event says. */
+function keep(recent: RecentEvents, first: number, count: number, size = 2): void {
+  for (let at = first; at < first + count; at++)
+    recent.keep('stream', [`${at}`, 'Tested', JSON.stringify('x'.repeat(size)), '{}'], at, at);
+}
+
+test('of the last events so many are kept, and what is before them is read from disk', () => {
+  const recent = new RecentEvents();
+  keep(recent, 1, 2_048);
+  expect(recent.after(0n)).toBeDefined();
+  keep(recent, 2_049, 1);
+  expect(recent.after(1_024n)).toBeUndefined();
+  expect(recent.after(1_025n)?.[0]).toMatchObject({ position: 1_026n });
+});
+
+test('an event that is long is read from disk, and so is what was before it', () => {
+  const recent = new RecentEvents();
+  keep(recent, 1, 10);
+  keep(recent, 11, 1, 16 * 1024);
+  keep(recent, 12, 1);
+  expect(recent.after(10n)).toBeUndefined();
+  expect(recent.after(11n)?.map(({ position }) => position)).toEqual([12n]);
+});
