@@ -29,7 +29,7 @@ async function start(): Promise<void> {
   const memory = solver.em as Memory;
   process.on('message', (script: string) => {
     const context = Z3.mk_context(Z3.mk_config());
-    // The package would hand the text over on a stack that is used again while the solver reads it.
+    // The package would hand the text over on a stack, which is small, and used again while the solver reads it.
     const text = Buffer.from(`${script}\0`);
     const at = memory._malloc(text.length);
     memory.HEAPU8.set(text, at);

@@ -8,6 +8,7 @@ import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import type { Terminal } from './terminal.js';
 import { again } from './tour/again.js';
+import { analysed } from './tour/analysis.js';
 import { keys } from './tour/keys.js';
 import { login } from './tour/login.js';
 import { people } from './tour/people.js';
@@ -48,6 +49,7 @@ export async function tour(terminal: Terminal, options: TourOptions): Promise<Ou
   const stage = openStage(terminal, { isForProgram });
   const cast = await people(stage, apiUrl, client, run);
   await keys(stage, apiUrl, cast, run);
+  await analysed(stage, terminal);
   const { authProxyUrl, authProxyConfigId } = root;
   if (authProxyUrl && authProxyConfigId)
     await login(stage, apiUrl, { authProxyUrl, authProxyConfigId }, client, { run, dataDir: folder });

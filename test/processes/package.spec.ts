@@ -305,7 +305,10 @@ test(
       for (const output of [server.stdout, server.stderr])
         output.setEncoding('utf8').on('data', (text: string) => (said += text));
       await until('it is up, and says how to go on', () => Promise.resolve(said.includes('npx countersign tour')));
-      const { stdout } = await promisify(execFile)('npx', [...countersign, 'tour'], { cwd: project, timeout: limitMs });
+      const tour = promisify(execFile)('npx', [...countersign, 'tour'], { cwd: project, timeout: 2 * limitMs });
+      const { stdout } = await tour;
+      // The tour goes on without what is not installed with it.
+      expect(stdout).toMatch(/Could one of them ever sign alone\?[^]+not here: analyze needs the solver Z3/);
       expect(stdout).toContain('That was it.');
     } finally {
       const gone = once(server, 'close');
@@ -316,7 +319,21 @@ test(
     const { stdout } = await promisify(execFile)('npx', [...countersign, 'verify'], { cwd: project, timeout: limitMs });
     expect(stdout).toContain('Nothing is wrong: ');
   },
-  2 * limitMs,
+  3 * limitMs,
+);
+
+test(
+  'without z3-solver, `countersign policies analyze` says how to install it',
+  async () => {
+    const folder = join(root, 'examples', 'policies', 'treasury');
+    expect(await run(join('node_modules', '.bin', 'countersign'), 'policies', 'analyze', folder)).toEqual({
+      code: 2,
+      output:
+        'error: analyze needs the solver Z3, which is not installed with countersign: run `npm install z3-solver@^5.2.0` where ' +
+        'countersign is installed\n',
+    });
+  },
+  limitMs + 10_000,
 );
 
 test(

@@ -127,6 +127,9 @@ test(
       expect(attempt.stdout()).toMatch(
         /What this tour has changed\n[^]+ policy 'Four eyes on users \w+' was created\n/,
       );
+      expect(attempt.stdout()).toMatch(
+        /signs alone: never\n.+ sign together: possible, and executed in a coordinator\n/,
+      );
       expect(attempt.stdout()).toContain('Nothing is wrong: ');
       expect(attempt.stdout()).not.toContain((await installation.root())['apiPrivateKey']);
     }

@@ -9,8 +9,9 @@ interface Started {
 }
 type Reply = Started | { readonly at: number } | { readonly error: string };
 
-/** Longest wait for the process, and for one answer, in milliseconds. */
+/** Longest waits for one answer, and for the process to start, in milliseconds. */
 const longestMs = 20_000;
+const longestStartMs = 60_000;
 
 /** The coordinator as a child process: real stamps over HTTP on loopback, its events in memory, its clock set by us. */
 export class TrialCoordinator {
@@ -29,7 +30,7 @@ export class TrialCoordinator {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     try {
-      const started = await ask(child, at);
+      const started = await ask(child, at, longestStartMs);
       if (!('apiUrl' in started)) throw new Error(`it answered ${JSON.stringify(started)} at its start`);
       return new TrialCoordinator(child, started, at);
     } catch (error) {
@@ -70,7 +71,7 @@ export class TrialCoordinator {
 }
 
 /** One message and its answer. */
-function ask(child: ChildProcess, at: number): Promise<Started | { readonly at: number }> {
+function ask(child: ChildProcess, at: number, limitMs = longestMs): Promise<Started | { readonly at: number }> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void): void => {
       clearTimeout(timer);
@@ -82,8 +83,8 @@ function ask(child: ChildProcess, at: number): Promise<Started | { readonly at: 
     const onExit = (): void => settle(() => reject(new Error('its process ended')));
     const onError = (error: Error): void => settle(() => reject(error));
     const timer = setTimeout(
-      () => settle(() => reject(new Error(`it did not answer within ${longestMs / 1000} s`))),
-      longestMs,
+      () => settle(() => reject(new Error(`it did not answer within ${limitMs / 1000} s`))),
+      limitMs,
     );
     child.on('message', onMessage).on('exit', onExit).on('error', onError);
     child.send({ at });
