@@ -1,3 +1,4 @@
+import type { AnalysisSubject } from './analysis-subject.js';
 import type { OpenRequest } from './smt-request.js';
 import { and, apply, integer, not, or, same, text, type Term } from './smt-script.js';
 import type { Unknown } from './smt-unknown.js';
@@ -14,6 +15,11 @@ const isEven = (term: Term) => same(apply('mod', apply('str.len', term), '2'), '
 const bare = (term: Term) => not(apply('str.prefixof', text('0x'), term));
 const between = (least: bigint, most: bigint) => (term: Term) =>
   and(apply('<=', integer(least), term), apply('<=', term, integer(most)));
+
+const oneOf =
+  (...texts: readonly string[]) =>
+  (term: Term) =>
+    or(...texts.map((one) => same(term, text(one))));
 
 type Wish = readonly [of: RegExp, written: (term: Term) => Term];
 const transactions = String.raw`(?:eth|solana|tron|bitcoin)\.tx\.`;
@@ -32,11 +38,8 @@ const usualTexts: readonly Wish[] = [
     /^tron\.tx\.(?:contract\[\d+\]\.)?data$|\.(?:script_pubkey|instruction_data_hex)$/,
     (term) => and(bare(term), isEven(term)),
   ],
-  [/^bitcoin\.tx\.version$/, (term) => or(same(term, text('2')), same(term, text('1')))],
-  [
-    /^bitcoin\.tx\.outputs\[\d+\]\.address_type$/,
-    (term) => or(...['P2WPKH', 'P2PKH', 'P2SH', 'P2WSH', 'P2TR'].map((type) => same(term, text(type)))),
-  ],
+  [/^bitcoin\.tx\.version$/, oneOf('2', '1')],
+  [/^bitcoin\.tx\.outputs\[\d+\]\.address_type$/, oneOf('P2WPKH', 'P2PKH', 'P2SH', 'P2WSH', 'P2TR')],
   [/^(?:wallet|wallets\[\d+\]|private_key)\.label$/, isIn(letters)],
   [
     /^users\[\d+\]\.email$/,
@@ -46,6 +49,7 @@ const usualTexts: readonly Wish[] = [
 
 /** How much amounts are. */
 const usualIntegers: readonly Wish[] = [
+  [/^activity\.params\.otp_length$/, between(6n, 9n)],
   [/^bitcoin\.tx\.(?:fee|outputs\[\d+\]\.value)$/, between(0n, 21_000_000n * 100_000_000n)],
   [/^bitcoin\.tx\./, between(0n, 2n ** 32n - 1n)],
   [/\.permission_id$/, between(0n, 2n ** 31n - 1n)],
@@ -56,7 +60,7 @@ const usualIntegers: readonly Wish[] = [
 /** How many there are. */
 const usualLengths: readonly Wish[] = [
   [/^tron\.tx\.contract$/, (term) => same(term, '1')],
-  [/^bitcoin\.tx\.(?:inputs|outputs)$/, (term) => apply('<=', '1', term)],
+  [/^bitcoin\.tx\.(?:inputs|outputs)$|^wallets$/, (term) => apply('<=', '1', term)],
 ];
 
 const wishes = { text: usualTexts, integer: usualIntegers, length: usualLengths } as const;
@@ -69,6 +73,20 @@ export function usualIn({ path, constants, parts }: Unknown): readonly Term[] {
     return written === undefined ? [] : [written(term!)];
   });
   return [...own, ...[...parts.values()].flatMap(usualIn)];
+}
+
+/** That it is about somebody: a member of the root quorum only by their own vote, as verbs have it. */
+export function usualUser(
+  { unknown, voters }: OpenRequest,
+  { users, quorum }: Pick<AnalysisSubject, 'users' | 'quorum'>,
+): readonly Term[] {
+  const term = unknown.get('activity')?.parts.get('params')?.parts.get('user_id')?.constants.get('text');
+  if (term === undefined) return [];
+  const ones = users.map(({ userId }, place) => {
+    const isOf = same(term, text(userId));
+    return quorum.userIds.includes(userId) ? and(isOf, voters.votes[place]!) : isOf;
+  });
+  return [or(...ones)];
 }
 
 /** That it is of no chain but Ethereum, as far as chains are read. */

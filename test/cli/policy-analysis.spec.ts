@@ -47,11 +47,15 @@ it('executes what policies say of other chains and of typed data, what is denied
     "bitcoin.tx.outputs.all(o, o.address == 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq') && bitcoin.tx.fee < 1000",
     "eth.eip_712.domain.name == 'Shop' && eth.eip_712.message['amount'] < 5 && eth.eip_712.primary_type == 'Order'",
     "eth.eip_7702_authorization.chain_id == 1 && eth.eip_7702_authorization.address != '0x'",
+    // Verbs refuse no wallets, some lengths, and what nobody of the root quorum has voted for about them.
+    "activity.kind == 'DELETE_WALLETS' && wallets.all(w, w.label != 'Hot')",
+    "activity.kind == 'INIT_OTP_AUTH' && activity.params.otp_length > 6",
+    "activity.kind == 'UPDATE_USER_EMAIL' && activity.params.user_id != '<user Dev>'",
   ];
   await mkdir(folder);
   const names = conditions.map((_, index) => `Policy ${index}`);
   const policies = names.map((name, index) => `  - { name: ${name}, condition: "${conditions[index]}" }`);
-  const file = ['quorum: { members: [Ann] }', 'users: [Ann, Dev]', 'policies:', ...policies, ''];
+  const file = ['quorum: { members: [Ann] }', 'users: [Ann, Dev, Sam]', 'policies:', ...policies, ''];
   await writeFile(`${folder}/policies.yaml`, file.join('\n'));
   const asked = [
     ...names.map((name) => `  - { implied: [${name}], by: none.yaml, expect: no }`),
@@ -61,12 +65,12 @@ it('executes what policies say of other chains and of typed data, what is denied
     '  - { lockedOutWithout: Ann, do: CREATE, expect: yes }',
   ];
   const denials = (condition: string) =>
-    ['quorum: { members: [Ann] }', 'users: [Ann, Dev]', 'policies:']
+    ['quorum: { members: [Ann] }', 'users: [Ann, Dev, Sam]', 'policies:']
       .concat(`  - { name: None, effect: deny, condition: "${condition}" }`, '')
       .join('\n');
   await writeFile(`${folder}/denials.yaml`, denials("activity.action == 'SIGN'"));
   await writeFile(`${folder}/fewer.yaml`, denials("activity.action == 'SIGN' && wallet.label != 'Hot'"));
-  await writeFile(`${folder}/none.yaml`, 'quorum: { members: [Ann] }\nusers: [Ann, Dev]\npolicies: []\n');
+  await writeFile(`${folder}/none.yaml`, 'quorum: { members: [Ann] }\nusers: [Ann, Dev, Sam]\npolicies: []\n');
   await writeFile(`${folder}/chains.analysis.yaml`, ['questions:', ...asked, ''].join('\n'));
   const { code, out, error } = await analyze('chains');
   expect([code, error]).toEqual([0, '']);

@@ -8,7 +8,7 @@ afterAll(() => trials.end());
 const two = 'consensus: approvers.count() >= 2';
 
 it.each(Object.keys(makers))('a trial executes the least request of %s', async (type) => {
-  const isRootOnly = type === 'ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME';
+  const isRootOnly = /_ORGANIZATION_(?:NAME|FEATURE)$/.test(type);
   const by = isRootOnly ? ['Ann'] : ['Dev', 'Ops'];
   const policy = `condition: "activity.kind == '${ofKind(type)}'", ${two}`;
   expect(await executed(isRootOnly ? [] : [policy], { type, by })).toEqual({
@@ -89,6 +89,14 @@ it('a trial imports and exports what the example has so', async () => {
   expect(await executed([ofKey], { by: ['Dev'], resources: { private_key: key } })).toMatchObject({
     outcome: 'executed',
   });
+});
+
+it('a trial sends codes of the length that the example has', async () => {
+  const type = 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3';
+  const condition = ['condition: "activity.params.otp_length == 7"'];
+  const of = (length: bigint) => ({ type, by: ['Dev'], params: { otp_length: length } });
+  expect(await executed(condition, of(7n))).toMatchObject({ outcome: 'executed' });
+  expect(await whyNot(of(10n))).toBe('no code has 10 characters');
 });
 
 it('a trial executes a request under each of two sets', async () => {

@@ -71,6 +71,12 @@ export class TrialOrganization {
     return [...this.people.keys()];
   }
 
+  /** That its parent lets it invite people, as only a parent can. */
+  async letInvite(): Promise<void> {
+    const feature = { name: 'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS', value: '' } as const;
+    await this.coordinator.root.perform('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', feature);
+  }
+
   /** Creates the policies, and raises the threshold of the root quorum: from here on, only its members together decide. */
   async close({ policies, quorum }: AnalysedSet): Promise<void> {
     for (let first = 0; first < policies.length; first += 100) {

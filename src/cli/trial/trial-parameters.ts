@@ -1,6 +1,7 @@
 import type { activities } from '../../activities/index.js';
 import type { ParametersOf } from '../../client/activity-client.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
+import { contactParameters } from './contact-parameters.js';
 import { keyParameters } from './key-parameters.js';
 import { organizationParameters } from './organization-parameters.js';
 import { importParameters } from './trial-imports.js';
@@ -15,6 +16,7 @@ export interface Making {
   readonly resources: TrialResources;
   /** A parameter that the example gives, by its name in policies. */
   readonly given: (name: string) => string | undefined;
+  readonly givenAmount: (name: string) => bigint | undefined;
   /** The real id of the user it is about. @throws {NotExecuted} if there is none */
   readonly user: () => string;
 }
@@ -33,4 +35,9 @@ export type Makers = {
 };
 
 /** Of the kinds of activity that are executed; examples of others are not. */
-export const makers: Makers = { ...keyParameters, ...importParameters, ...organizationParameters };
+export const makers: Makers = {
+  ...keyParameters,
+  ...importParameters,
+  ...organizationParameters,
+  ...contactParameters,
+};

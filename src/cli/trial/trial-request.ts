@@ -2,7 +2,7 @@ import { activities } from '../../activities/index.js';
 import { buildRegistry } from '../../decide/registry.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import type { Claim } from '../../lab/analysis-subject.js';
-import { NotExecuted, recordIn, textIn } from './trial-facts.js';
+import { amountIn, checkMade, NotExecuted, recordIn, textIn } from './trial-facts.js';
 import type { TrialOrganization } from './trial-organization.js';
 import { makers, type Made, type Making } from './trial-parameters.js';
 import type { TrialResources } from './trial-resources.js';
@@ -33,6 +33,7 @@ export async function requestOf(
   const make = makerOf[type];
   if (!make || definition.kind !== 'activity') throw new NotExecuted(`nothing here makes a request of ${type}`);
   const given = (name: string) => textIn(request.activity.params[name], `activity.params.${name}`);
+  const givenAmount = (name: string) => amountIn(request.activity.params[name], `activity.params.${name}`);
   const facts = recordIn(request.resources, 'the request');
   const user = (): string => {
     const voters = new Set(approvals.map(({ userId }) => userId));
@@ -46,16 +47,14 @@ export async function requestOf(
       throw new NotExecuted('a member of the root quorum is theirs alone, whatever policies say');
     return organization.ids.get(chosen)!;
   };
-  const { parameters, resources: real = {} } = await make({ facts, organization, resources, given, user });
+  const { parameters, resources: real = {} } = await make({ facts, organization, resources, given, givenAmount, user });
   const params = Object.fromEntries(
     Object.entries(definition.params ?? {}).map(([name, param]) => [name, param.from(parameters)]),
   );
   for (const [name, value] of Object.entries(params)) {
     // Ids and keys are the coordinator's own.
     if (/_(?:ids?|key)$/.test(name)) continue;
-    const asked = given(name);
-    if (asked !== undefined && asked !== value)
-      throw new NotExecuted(`nothing here makes a request with \`${asked}\` as activity.params.${name}`);
+    checkMade(request.activity.params[name], value, `activity.params.${name}`);
   }
   return { type, parameters, resources: real, params };
 }
