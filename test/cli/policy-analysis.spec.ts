@@ -47,10 +47,10 @@ it('executes what policies say of other chains and of typed data, what is denied
     "bitcoin.tx.outputs.all(o, o.address == 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq') && bitcoin.tx.fee < 1000",
     "eth.eip_712.domain.name == 'Shop' && eth.eip_712.message['amount'] < 5 && eth.eip_712.primary_type == 'Order'",
     "eth.eip_7702_authorization.chain_id == 1 && eth.eip_7702_authorization.address != '0x'",
-    // Verbs refuse no wallets, some lengths, and what nobody of the root quorum has voted for about them.
+    // Verbs refuse a list of no wallets, some lengths, and users that there are not.
     "activity.kind == 'DELETE_WALLETS' && wallets.all(w, w.label != 'Hot')",
-    "activity.kind == 'INIT_OTP_AUTH' && activity.params.otp_length > 6",
-    "activity.kind == 'UPDATE_USER_EMAIL' && activity.params.user_id != '<user Dev>'",
+    "activity.kind == 'INIT_OTP_AUTH' && activity.params.otp_length != 9",
+    "activity.kind == 'UPDATE_USER_EMAIL' && activity.params.user_id != '<user Sam>'",
   ];
   await mkdir(folder);
   const names = conditions.map((_, index) => `Policy ${index}`);

@@ -140,6 +140,12 @@ it('claims of a coordinator what it can be asked for', async () => {
     { policyId: 'early', condition: sign, consensus: 'approvers.count() >= 2' },
     { policyId: 'late', condition: sign, consensus: 'approvers.count() >= 3' },
     { policyId: 'denied', effect: 'EFFECT_DENY', condition: sign, consensus: 'approvers.count() < 2' },
+    {
+      policyId: 'roots',
+      effect: 'EFFECT_DENY',
+      condition: sign,
+      consensus: "approvers.all(u, u.id in ['root-1', 'root-2']) && approvers.count() == 2",
+    },
   );
   const claimed = async (a: readonly string[], b: readonly string[]) => {
     const { answer, claims, unclaimed } = await analyse(
@@ -167,6 +173,32 @@ it('claims of a coordinator what it can be asked for', async () => {
       [1, true],
     ],
   ]);
+  // The root quorum would be allowed it all the same, if there were one.
+  expect(await claimed(['roots'], [])).toEqual([
+    'no',
+    [
+      [2, false],
+      [2, true],
+    ],
+  ]);
+});
+
+it('shows of a lock-out what only they make possible, and otherwise what is possible without their votes', async () => {
+  const subject = subjectOf({ condition: sign, consensus: 'approvers.count() >= 1' });
+  const lockedOut = async (without: readonly string[], ...kinds: readonly string[]) => {
+    const question = { kind: 'locked-out', without, activities: kinds.flatMap(of) } as const;
+    const { answer, example, claims } = await analyse(question, subject, solve);
+    return { answer, activity: example?.activity, voters: claims![0]!.found.approvals.map(({ userId }) => userId) };
+  };
+  const { answer, activity, voters } = await lockedOut(['root-1'], 'SIGN', 'EXPORT');
+  expect({ answer, activity }).toEqual({ answer: 'yes', activity: expect.stringContaining('_EXPORT_') });
+  expect([...voters].sort()).toEqual(['root-1', 'root-2']);
+  const others = subject.users.map(({ userId }) => userId).filter((userId) => !userId.startsWith('root-'));
+  for (const without of [others, others.slice(1)]) {
+    const left = await lockedOut(without, 'SIGN');
+    expect(left.answer).toBe('no');
+    expect(left.voters.filter((userId) => without.includes(userId))).toEqual([]);
+  }
 });
 
 it('gives examples as people write them, where there are any', async () => {
