@@ -4,7 +4,7 @@ import { factsIn, known, modelOf, readModel, type Model } from './smt-model.js';
 import { OpenRequest, type OpenDecision } from './smt-request.js';
 import { and, apply, integer, not, or, same, type Term } from './smt-script.js';
 import { beOneOf, limitsOf } from './smt-shape.js';
-import { usualChain, usualIn, usualUser } from './smt-usual.js';
+import { usualCall, usualChain, usualIn, usualUser } from './smt-usual.js';
 
 /** Most elements of a list in a request. */
 export const mostElements = 3;
@@ -131,6 +131,7 @@ export class OpenQuestion {
       ...values,
       ...vagueComparisons.map(not),
       ...usualUser(this.request, this.subject).map((term) => script.name(term)),
+      ...usualCall(this.request).map((term) => script.name(term)),
       ...(time === undefined ? [] : [script.name(apply('>=', time, '1767614400000'))]),
     ];
   }

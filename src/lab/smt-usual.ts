@@ -29,7 +29,7 @@ const usualTexts: readonly Wish[] = [
   [/^eth\.tx\.(?:to|from)$|^eth\.eip_7702_authorization\.address$|\.verifying_contract$/, prefixed(42)],
   [/^eth\.tx\.data$/, (term) => and(apply('str.prefixof', text('0x'), term), isEven(term))],
   [/^eth\.tx\.function_signature$/, prefixed(10)],
-  [/^eth\.eip_712\.primary_type$/, isIn(letters)],
+  [/^eth\.(?:eip_712\.primary_type|tx\.function_name)$/, isIn(letters)],
   [/\.token_mint$/, (term) => not(same(term, '""'))],
   [/^tron\.tx\.ref_block_bytes$/, (term) => and(bare(term), long(4)(term))],
   [/^tron\.tx\.ref_block_hash$/, (term) => and(bare(term), long(16)(term))],
@@ -92,4 +92,12 @@ export function usualUser(
 /** That it is of no chain but Ethereum, as far as chains are read. */
 export function usualChain({ unknown }: OpenRequest): readonly Term[] {
   return ['solana', 'tron', 'bitcoin'].flatMap((name) => unknown.get(name)?.open.isNotApplicable ?? []);
+}
+
+/** That a transaction has the arguments of a call just if it has the name of its function, as far as both are read. */
+export function usualCall({ unknown }: OpenRequest): readonly Term[] {
+  const parts = unknown.get('eth')?.parts.get('tx')?.parts;
+  const missing = ['function_name', 'contract_call_args'].map((name) => parts?.get(name)?.constants.get('missing'));
+  const [name, args] = missing;
+  return name === undefined || args === undefined ? [] : [same(name, args)];
 }

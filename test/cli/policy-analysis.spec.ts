@@ -77,6 +77,25 @@ it('executes what policies say of other chains and of typed data, what is denied
   expectExecuted(out);
 });
 
+it('executes calls that policies name, with their arguments', async () => {
+  const folder = user.path('examples/policies/calls');
+  const args = 'eth.tx.contract_call_args';
+  const conditions = [
+    `eth.tx.to == '0x${'ab'.repeat(20)}' && eth.tx.function_name == 'pay' && ${args}['amount'] <= 5`,
+    `eth.tx.function_signature == '0xa9059cbb' && eth.tx.function_name == 'transfer' && ${args}['to'] == '0x${'cd'.repeat(20)}'`,
+  ];
+  await mkdir(folder);
+  const policies = conditions.map((condition, index) => `  - { name: Policy ${index}, condition: "${condition}" }`);
+  const head = ['quorum: { members: [Ann] }', 'users: [Ann, Dev]'];
+  await writeFile(`${folder}/policies.yaml`, [...head, 'policies:', ...policies, ''].join('\n'));
+  await writeFile(`${folder}/none.yaml`, [...head, 'policies: []', ''].join('\n'));
+  const asked = conditions.map((_, index) => `  - { implied: [Policy ${index}], by: none.yaml, expect: no }`);
+  await writeFile(`${folder}/calls.analysis.yaml`, ['questions:', ...asked, ''].join('\n'));
+  const { code, out, error } = await analyze('calls');
+  expect([code, error]).toEqual([0, '']);
+  expectExecuted(out);
+});
+
 const questions = (...lines: readonly string[]) =>
   writeFile(user.path('examples/policies/treasury/treasury.analysis.yaml'), ['questions:', ...lines, ''].join('\n'));
 

@@ -119,7 +119,7 @@ it('a trial says why an example is not executed', async () => {
   expect(await resources({ eth: { tx: { value: -1n } } })).toContain('a negative eth.tx.value');
   expect(await resources({ eth: { tx: { to: '0x' } } })).toContain('no transaction goes to `0x`');
   expect(await resources({ eth: { tx: { data: 'aa' } } })).toContain('has the data `aa`');
-  expect(await resources({ eth: { tx: { function_name: 'transfer' } } })).toContain('a given eth.tx.function_name');
+  expect(await resources({ eth: { tx: { max_fee_per_blob_gas: 1n } } })).toContain('max_fee_per_blob_gas');
   expect(await resources({ eth: { tx: { max_fee_per_gas: 1n, gas_price: 2n } } })).toContain('different fees 2, 1');
   expect(await resources({ wallet: { label: '' } })).toContain('no wallet is called ``');
   const encoded = { encoding: 'PAYLOAD_ENCODING_MORSE' };

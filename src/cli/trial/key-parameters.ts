@@ -1,7 +1,8 @@
 import { Doubt, notApplicable, Unreadable, type PolicyValue } from '../../domain/policy/types.js';
 import { chainIn, ethereum, otherChains, transactionOf } from './trial-chains.js';
 import { checkMade, NotExecuted, recordIn } from './trial-facts.js';
-import { newKey } from './trial-organization.js';
+import type { TrialInterface } from './trial-call.js';
+import { newKey, type TrialOrganization } from './trial-organization.js';
 import type { Makers, Making } from './trial-parameters.js';
 import type { TrialKey } from './trial-resources.js';
 import { transactionWith } from './trial-transaction.js';
@@ -20,7 +21,7 @@ const chains = ['eth', ...Object.keys(otherChains)];
 
 /** What uses, makes, changes and exports wallets and private keys. */
 export const keyParameters: Makers = {
-  async ACTIVITY_TYPE_SIGN_TRANSACTION_V2({ facts, resources, given }) {
+  async ACTIVITY_TYPE_SIGN_TRANSACTION_V2({ facts, organization, resources, given }) {
     const chain = chainIn(facts, given('type'));
     const { address, resources: real } = await resources.keyOf(facts, otherChains[chain ?? '']?.account);
     const none = Object.fromEntries(chains.map((name) => [name, notApplicable]));
@@ -28,7 +29,8 @@ export const keyParameters: Makers = {
       const { tx, ...made } = transactionOf(chain, facts, address);
       return { parameters: { signWith: address, ...made }, resources: { ...none, ...real, [chain]: { tx } } };
     }
-    const { unsignedTransaction, tx } = transactionWith(facts['eth']);
+    const { unsignedTransaction, tx, read } = transactionWith(facts['eth']);
+    if (read !== undefined) await upload(organization, read);
     const parameters = { signWith: address, type: 'TRANSACTION_TYPE_ETHEREUM', unsignedTransaction } as const;
     return { parameters, resources: { ...none, ...real, eth: { tx: { ...tx, from: address } } } };
   },
@@ -93,6 +95,11 @@ export const keyParameters: Makers = {
     return { parameters: { privateKeyTagIds: [await keyTagIn(making)] } };
   },
 };
+
+/** What calls are read by. */
+async function upload({ founder }: TrialOrganization, read: TrialInterface): Promise<void> {
+  await founder.perform('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', { ...read, label: 'Called by an example' });
+}
 
 /** The one wallet that an activity is about. */
 async function walletOf({ facts, resources }: Making) {

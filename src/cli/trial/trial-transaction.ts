@@ -1,31 +1,48 @@
-import type { PolicyValue } from '../../domain/policy/types.js';
+import { notApplicable, type PolicyValue } from '../../domain/policy/types.js';
 import { unsignedEthereum, type UnsignedEthereum } from '../../transactions/unsigned-ethereum.js';
+import { callWith, type MadeCall, type TrialInterface } from './trial-call.js';
 import { amountIn, NotExecuted, recordIn, refuseOthers, textIn } from './trial-facts.js';
 
 type Facts = Readonly<Record<string, PolicyValue>>;
 
 const somebody = '0x1111111111111111111111111111111111111111';
 const gwei = 1_000_000_000n;
+const known = ['to', 'data', 'value', 'gas', 'chain_id', 'nonce', 'type', 'from', 'function_signature']
+  .concat(['function_name', 'contract_call_args'])
+  .concat(['gas_price', 'max_fee_per_gas', 'max_priority_fee_per_gas']);
+const noCall = { function_name: notApplicable, contract_call_args: notApplicable };
 
 /**
- * An unsigned Ethereum transaction that decodes to these facts, with `eth.tx` as policies see it. What the facts leave open is as
- * usual.
+ * An unsigned Ethereum transaction that decodes to these facts, with `eth.tx` as policies see it, and the interface that it is read
+ * by if it calls a function. What the facts leave open is as usual.
  * @throws {NotExecuted}
  */
 export function transactionWith(eth: PolicyValue | undefined): {
   readonly unsignedTransaction: string;
   readonly tx: Facts;
+  readonly read?: TrialInterface;
 } {
-  const made = fieldsOf(eth);
-  return { unsignedTransaction: unsignedEthereum(made), tx: factsOf(made) };
-}
-
-function fieldsOf(eth: PolicyValue | undefined): UnsignedEthereum {
   const given = recordIn(eth, 'eth');
   refuseOthers(given, 'eth', ['tx']);
   const facts = recordIn(given['tx'], 'eth.tx');
-  const known = ['to', 'data', 'value', 'gas', 'chain_id', 'nonce', 'type', 'function_signature', 'from'];
-  refuseOthers(facts, 'eth.tx', [...known, 'gas_price', 'max_fee_per_gas', 'max_priority_fee_per_gas']);
+  refuseOthers(facts, 'eth.tx', known);
+  const call = callWith(facts);
+  const made = fieldsOf(call === undefined ? facts : { ...facts, data: call.data });
+  const unsignedTransaction = unsignedEthereum(made);
+  const tx = { ...factsOf(made), ...(call?.facts ?? noCall) };
+  return call === undefined ? { unsignedTransaction, tx } : { unsignedTransaction, tx, read: readBy(made, call) };
+}
+
+function readBy({ to }: UnsignedEthereum, { abi }: MadeCall): TrialInterface {
+  if (to === '') throw new NotExecuted('a transaction that creates a contract calls none of its functions');
+  return {
+    type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+    smartContractAddress: to,
+    smartContractInterface: abi,
+  };
+}
+
+function fieldsOf(facts: Facts): UnsignedEthereum {
   const amount = (name: string) => amountIn(facts[name], `eth.tx.${name}`);
   const call = {
     to: receiverIn(facts),
