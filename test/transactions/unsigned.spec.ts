@@ -1,5 +1,18 @@
-import { Interface } from 'ethers';
+import {
+  decompileTransactionMessage,
+  getCompiledTransactionMessageDecoder,
+  getTransactionDecoder,
+  isSignerRole,
+  isWritableRole,
+} from '@solana/kit';
+import { Psbt } from 'bitcoinjs-lib';
+import { Interface, Transaction } from 'ethers';
+import { TronWeb, utils } from 'tronweb';
+import { unsignedBitcoin } from '../../src/transactions/unsigned-bitcoin.js';
 import { callData, selectorOf, signatureOf, type CallParameter } from '../../src/transactions/unsigned-call.js';
+import { unsignedEthereum } from '../../src/transactions/unsigned-ethereum.js';
+import { unsignedSolana } from '../../src/transactions/unsigned-solana.js';
+import { unsignedTron } from '../../src/transactions/unsigned-tron.js';
 
 const address = `0x${'ab'.repeat(20)}`;
 const tuple = (name: string, type: string, ...components: CallParameter[]): CallParameter => ({
@@ -58,4 +71,107 @@ it('what is missing in call data is zero or empty, and what is of another type i
     ['string[]', 'x'],
   ] as const)
     expect(() => callData('act', [{ name: 'a', type }], [value])).toThrow(`has no value of the type ${type}`);
+});
+
+it('ethers reads a transaction of each type as it was written', () => {
+  const call = { to: address, value: 10n ** 20n, data: '0xa9059cbb00', chainId: 137n, nonce: 300n, gas: 21_000n };
+  const fees = { maxFeePerGas: 9n, maxPriorityFeePerGas: 0n } as const;
+  for (const made of [
+    { ...call, type: 'LEGACY', gasPrice: 7n },
+    { ...call, type: 'TYPE_1', gasPrice: 0n },
+    { ...call, type: 'TYPE_2', ...fees },
+  ] as const) {
+    const read = Transaction.from(unsignedEthereum(made));
+    const { to, value, data, chainId, nonce, gasLimit } = read;
+    const seen = { to: to!.toLowerCase(), value, data, chainId, nonce: BigInt(nonce), gas: gasLimit };
+    expect(seen).toEqual(call);
+    expect(read.type).toBe(['LEGACY', 'TYPE_1', 'TYPE_2'].indexOf(made.type));
+    const isSame =
+      made.type === 'TYPE_2'
+        ? read.maxFeePerGas === made.maxFeePerGas && read.maxPriorityFeePerGas === made.maxPriorityFeePerGas
+        : read.gasPrice === made.gasPrice;
+    expect(isSame).toBe(true);
+  }
+});
+
+it('@solana/kit reads a transaction as it was written', () => {
+  const [payer, signer, account, program, other] = [
+    '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T',
+    'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+    'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+    'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
+    'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL',
+  ] as const;
+  const accounts = [
+    { key: account, signer: false, writable: true },
+    { key: signer, signer: true, writable: false },
+    { key: payer, signer: true, writable: true },
+  ];
+  // Longer than what one byte of a length can say.
+  const data = new Uint8Array(200).fill(7);
+  const written = unsignedSolana({
+    feePayer: payer,
+    instructions: [{ programKey: program, accounts, data }],
+    others: [other],
+    recentBlockhash: other,
+  });
+  const { messageBytes, signatures } = getTransactionDecoder().decode(Buffer.from(written, 'hex'));
+  expect(Object.keys(signatures)).toEqual([payer, signer]);
+  const compiled = getCompiledTransactionMessageDecoder().decode(messageBytes);
+  expect(compiled.staticAccounts).toContain(other);
+  const message = decompileTransactionMessage(compiled);
+  expect(message).toMatchObject({ feePayer: { address: payer }, lifetimeConstraint: { blockhash: other } });
+  const [read, ...more] = message.instructions;
+  expect([read!.programAddress, Buffer.from(read!.data!), more]).toEqual([program, Buffer.from(data), []]);
+  const seen = read!.accounts!.map((one) => ({
+    key: one.address,
+    signer: isSignerRole(one.role),
+    writable: isWritableRole(one.role),
+  }));
+  expect(seen).toEqual(accounts);
+});
+
+it('TronWeb reads contracts as they were written', () => {
+  const [owner, receiver] = ['TXrs7yxQLNzig7J9EbKhoEiUp6kWpdWKnD', 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf'] as const;
+  const hexOf = (one: string) => TronWeb.address.toHex(one).toUpperCase();
+  const frame = { refBlockBytes: 'DDF1', refBlockHash: 'D04764F22469A0B8', expiration: 1_655_692_140_000n };
+  const rest = { timestamp: 1_655_692_083_406n, feeLimit: 300n, data: 'FF', permissionId: 2n };
+  const reads = (type: 'TransferContract' | 'TriggerSmartContract', fields: Record<string, string | bigint>) =>
+    utils.deserializeTx.deserializeTransaction(
+      type,
+      unsignedTron({ ...frame, ...rest, type, fields: { owner_address: owner, ...fields } }),
+    ) as unknown;
+  const value = (fields: object) => ({
+    fee_limit: 300,
+    ref_block_bytes: 'DDF1',
+    ref_block_hash: 'D04764F22469A0B8',
+    expiration: 1_655_692_140_000,
+    timestamp: 1_655_692_083_406,
+    data: 'FF',
+    contract: [{ Permission_id: 2, parameter: { value: { owner_address: hexOf(owner), ...fields } } }],
+  });
+  const to = hexOf(receiver);
+  expect(reads('TransferContract', { to_address: receiver, amount: 2n ** 40n })).toMatchObject(
+    value({ to_address: to, amount: 2 ** 40 }),
+  );
+  const called = { contract_address: receiver, call_value: 3n, data: 'A9059CBB' };
+  expect(reads('TriggerSmartContract', called)).toMatchObject(
+    value({ contract_address: to, call_value: 3, data: 'A9059CBB' }),
+  );
+});
+
+it('bitcoinjs reads a PSBT as it was written', () => {
+  const script = `5120${'ab'.repeat(32)}`;
+  const input = { txId: 'cd'.repeat(31) + '01', vout: 3, sequence: 4_294_967_293, spent: { amount: 900n, script } };
+  const output = { amount: 700n, script: `0014${'ef'.repeat(20)}` };
+  const written = unsignedBitcoin({ version: 2, lockTime: 500, inputs: [input], outputs: [output] });
+  const psbt = Psbt.fromHex(written);
+  expect([psbt.version, psbt.locktime]).toEqual([2, 500]);
+  const [read] = psbt.txInputs;
+  expect(Buffer.from(read!.hash).reverse().toString('hex')).toBe(input.txId);
+  expect(read).toMatchObject({ index: 3, sequence: 4_294_967_293 });
+  const { value, script: spent } = psbt.data.inputs[0]!.witnessUtxo!;
+  expect([value, Buffer.from(spent).toString('hex')]).toEqual([900n, script]);
+  const [{ value: amount, script: paid } = { value: 0n, script: new Uint8Array() }] = psbt.txOutputs;
+  expect([amount, Buffer.from(paid).toString('hex')]).toEqual([700n, output.script]);
 });
