@@ -75,16 +75,20 @@ export function usualIn({ path, constants, parts }: Unknown): readonly Term[] {
   return [...own, ...[...parts.values()].flatMap(usualIn)];
 }
 
-/** That it is about somebody: a member of the root quorum only by their own vote, as verbs have it. */
+/**
+ * That it is about somebody, as verbs have it: a member of the root quorum only by their own vote, and the submitter where it is
+ * about their own credentials.
+ */
 export function usualUser(
-  { unknown, voters }: OpenRequest,
+  { unknown, voters, own }: OpenRequest,
   { users, quorum }: Pick<AnalysisSubject, 'users' | 'quorum'>,
 ): readonly Term[] {
   const term = unknown.get('activity')?.parts.get('params')?.parts.get('user_id')?.constants.get('text');
   if (term === undefined) return [];
   const ones = users.map(({ userId }, place) => {
     const isOf = same(term, text(userId));
-    return quorum.userIds.includes(userId) ? and(isOf, voters.votes[place]!) : isOf;
+    const isSubmitter = or(not(same(own, '1')), voters.asks(place));
+    return quorum.userIds.includes(userId) ? and(isOf, voters.votes[place]!, isSubmitter) : and(isOf, isSubmitter);
   });
   return [or(...ones)];
 }
