@@ -122,8 +122,8 @@ it('@solana/kit reads a transaction as it was written', () => {
   const message = decompileTransactionMessage(compiled);
   expect(message).toMatchObject({ feePayer: { address: payer }, lifetimeConstraint: { blockhash: other } });
   const [read, ...more] = message.instructions;
-  expect([read!.programAddress, Buffer.from(read!.data!), more]).toEqual([program, Buffer.from(data), []]);
-  const seen = read!.accounts!.map((one) => ({
+  expect([read.programAddress, Buffer.from(read.data!), more]).toEqual([program, Buffer.from(data), []]);
+  const seen = read.accounts!.map((one) => ({
     key: one.address,
     signer: isSignerRole(one.role),
     writable: isWritableRole(one.role),
