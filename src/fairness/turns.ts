@@ -35,6 +35,8 @@ export class Turns {
   /** When the slice in this turn of the event loop started; undefined if there is none. */
   #begunAt: number | undefined;
   #isTaken = false;
+  /** Whether somebody has started to work in this slice without having waited for it. */
+  #isJoined = false;
 
   constructor({ sliceMs = usualSliceMs, now = () => performance.now(), later = setImmediate }: TurnsOptions = {}) {
     this.#sliceMs = sliceMs;
@@ -51,25 +53,36 @@ export class Turns {
   next(path: QueuePath, { alone = false }: Wanted = {}): Promise<void> | undefined {
     const now = this.#now();
     if (this.#begunAt === undefined) {
-      // Immediate calls come in the same turn of the event loop as what a socket has brought: this one ends with the next.
-      this.#begin(now, alone, (call) => this.#later(() => this.#later(call)));
+      this.#begin(now, alone);
+      this.#isJoined = true;
       return undefined;
     }
     const isOpen = !alone && !this.#isTaken && this.#waiting.size === 0;
-    if (isOpen && now - this.#begunAt < this.#sliceMs) return undefined;
+    if (isOpen && now - this.#begunAt < this.#sliceMs) {
+      this.#isJoined = true;
+      return undefined;
+    }
     return new Promise((resolve) => this.#waiting.push(path, { resolve, alone }));
   }
 
-  #begin(now: number, alone = false, later = this.#later): void {
+  #begin(now: number, alone = false): void {
     this.#begunAt = now;
     this.#isTaken = alone;
-    later(() => {
-      this.#begunAt = undefined;
-      const next = this.#waiting.shift();
-      if (!next) return;
-      this.#begin(this.#now(), next.alone);
-      next.resolve();
-    });
+    this.#later(() => this.#handOver());
+  }
+
+  #handOver(): void {
+    if (this.#isJoined) {
+      // Work that a socket has brought was done in this very turn of the event loop: its timers come before the next.
+      this.#isJoined = false;
+      this.#later(() => this.#handOver());
+      return;
+    }
+    this.#begunAt = undefined;
+    const next = this.#waiting.shift();
+    if (!next) return;
+    this.#begin(this.#now(), next.alone);
+    next.resolve();
   }
 }
 
