@@ -2,6 +2,7 @@ import type { activities } from '../../activities/index.js';
 import type { ParametersOf } from '../../client/activity-client.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import { contactParameters } from './contact-parameters.js';
+import { interfaceParameters } from './interface-parameters.js';
 import { keyParameters } from './key-parameters.js';
 import { organizationParameters } from './organization-parameters.js';
 import { importParameters } from './trial-imports.js';
@@ -40,4 +41,5 @@ export const makers: Makers = {
   ...importParameters,
   ...organizationParameters,
   ...contactParameters,
+  ...interfaceParameters,
 };
