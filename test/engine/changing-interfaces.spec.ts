@@ -1,5 +1,5 @@
 import { serializeTransaction } from 'viem';
-import { CoordinatorError } from '../../src/domain/errors.js';
+import { type CoordinatorError } from '../../src/domain/errors.js';
 import { Meter, Steps, decodingSteps } from '../../src/domain/steps.js';
 import type { ReadingPort } from '../../src/ports/reading.js';
 import { read } from '../../src/transactions/reading.js';

@@ -191,7 +191,7 @@ it('shows of a lock-out what only they make possible, and otherwise what is poss
     return { answer, activity: example?.activity, voters: claims![0]!.found.approvals.map(({ userId }) => userId) };
   };
   const { answer, activity, voters } = await lockedOut(['root-1'], 'SIGN', 'EXPORT');
-  expect({ answer, activity }).toEqual({ answer: 'yes', activity: expect.stringContaining('_EXPORT_') });
+  expect({ answer, activity }).toEqual({ answer: 'yes', activity: expect.stringContaining('_EXPORT_') as string });
   expect([...voters].sort()).toEqual(['root-1', 'root-2']);
   const others = subject.users.map(({ userId }) => userId).filter((userId) => !userId.startsWith('root-'));
   for (const without of [others, others.slice(1)]) {
