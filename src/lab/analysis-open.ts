@@ -4,7 +4,7 @@ import { factsIn, known, modelOf, readModel, type Model } from './smt-model.js';
 import { OpenRequest, type OpenDecision } from './smt-request.js';
 import { and, apply, integer, not, or, same, type Term } from './smt-script.js';
 import { beOneOf, limitsOf } from './smt-shape.js';
-import { usualCall, usualChain, usualIn, usualUser } from './smt-usual.js';
+import { isOfOtherChain, usualCall, usualChain, usualIn, usualUser } from './smt-usual.js';
 
 /** Most elements of a list in a request. */
 export const mostElements = 3;
@@ -46,7 +46,7 @@ export class OpenQuestion {
     const ofKinds = this.usualKinds();
     const ofChain = usualChain(this.request);
     // What is said of other chains may be all that is possible.
-    const isOfOthers = [...this.read].some((path) => /^(?:solana|tron|bitcoin)\b/.test(path));
+    const isOfOthers = [...this.read].some(isOfOtherChain);
     return [
       ...ofKinds.map((kinds) => [...usual, ...ofChain, kinds]),
       ...(isOfOthers ? ofKinds.map((kinds) => [...usual, kinds]) : []),

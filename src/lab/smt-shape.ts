@@ -8,7 +8,8 @@ import { fieldOf, type Open } from './smt-values.js';
 /** What holds of every request, apart from what policies decide: what can be missing, and what comes together. */
 
 /** The roots whose fields are namespaces of their own: a request has one of them at most. */
-const chains = ['eth', 'solana', 'bitcoin', 'tron'] as const;
+/** The roots of the chains whose transactions policies read. */
+export const chains = ['eth', 'solana', 'bitcoin', 'tron'] as const;
 const keys = ['wallet', 'wallets', 'wallet_account', 'private_key'] as const;
 
 /** Fields that a call without data, or of an unknown contract, does not have. */

@@ -1,6 +1,8 @@
 import type { AnalysisSubject } from './analysis-subject.js';
+import { otpLengths } from '../domain/organization/otps.js';
 import type { OpenRequest } from './smt-request.js';
 import { and, apply, integer, not, or, same, text, type Term } from './smt-script.js';
+import { chains } from './smt-shape.js';
 import type { Unknown } from './smt-unknown.js';
 
 /** How requests are that people would think of first, and that can be built: of examples only, and only where it can be had. */
@@ -22,7 +24,7 @@ const oneOf =
     or(...texts.map((one) => same(term, text(one))));
 
 type Wish = readonly [of: RegExp, written: (term: Term) => Term];
-const transactions = String.raw`(?:eth|solana|tron|bitcoin)\.tx\.`;
+const otherChains = chains.filter((name) => name !== 'eth');
 
 /** How texts are written, by the path of a field. */
 const usualTexts: readonly Wish[] = [
@@ -49,12 +51,12 @@ const usualTexts: readonly Wish[] = [
 
 /** How much amounts are. */
 const usualIntegers: readonly Wish[] = [
-  [/^activity\.params\.otp_length$/, between(6n, 9n)],
+  [/^activity\.params\.otp_length$/, between(BigInt(otpLengths.min), BigInt(otpLengths.max))],
   [/^bitcoin\.tx\.(?:fee|outputs\[\d+\]\.value)$/, between(0n, 21_000_000n * 100_000_000n)],
   [/^bitcoin\.tx\./, between(0n, 2n ** 32n - 1n)],
   [/\.permission_id$/, between(0n, 2n ** 31n - 1n)],
   [/^(?:solana|tron)\.tx\./, between(0n, 2n ** 63n - 1n)],
-  [new RegExp(`^${transactions}`), (term) => apply('<=', '0', term)],
+  [new RegExp(`^(?:${chains.join('|')})\\.tx\\.`), (term) => apply('<=', '0', term)],
 ];
 
 /** How many there are. */
@@ -95,7 +97,12 @@ export function usualUser(
 
 /** That it is of no chain but Ethereum, as far as chains are read. */
 export function usualChain({ unknown }: OpenRequest): readonly Term[] {
-  return ['solana', 'tron', 'bitcoin'].flatMap((name) => unknown.get(name)?.open.isNotApplicable ?? []);
+  return otherChains.flatMap((name) => unknown.get(name)?.open.isNotApplicable ?? []);
+}
+
+/** Whether a path is of a chain other than Ethereum. */
+export function isOfOtherChain(path: string): boolean {
+  return otherChains.some((name) => path === name || path.startsWith(`${name}.`));
 }
 
 /** That a transaction has the arguments of a call just if it has the name of its function, as far as both are read. */

@@ -126,7 +126,7 @@ const CONTRACTS: Readonly<
     },
     value: (message) => ({
       frozen_balance: message.integer('frozen_balance'),
-      resource: message.name('resource', RESOURCES),
+      resource: message.name('resource', tronResources),
     }),
   },
   55: {
@@ -136,7 +136,7 @@ const CONTRACTS: Readonly<
     },
     value: (message) => ({
       unfreeze_balance: message.integer('unfreeze_balance'),
-      resource: message.name('resource', RESOURCES),
+      resource: message.name('resource', tronResources),
     }),
   },
   57: {
@@ -166,7 +166,8 @@ const CONTRACTS: Readonly<
   },
 };
 
-const RESOURCES = ['BANDWIDTH', 'ENERGY', 'TRON_POWER'];
+/** By their numbers (tronprotocol/protocol, `ResourceCode`). */
+export const tronResources = ['BANDWIDTH', 'ENERGY', 'TRON_POWER'] as const;
 const PERMISSION_TYPES = ['Owner', 'Witness', 'Active'];
 const TYPE_URL_PREFIX = 'type.googleapis.com/protocol.';
 const ADDRESS_LENGTH = 21;
@@ -271,7 +272,7 @@ function contractValue(message: Message): TronContract {
 
 function delegationValue(message: Message): TronContract {
   return {
-    resource: message.name('resource', RESOURCES),
+    resource: message.name('resource', tronResources),
     balance: message.integer('balance'),
     receiver_address: message.address('receiver_address'),
   };

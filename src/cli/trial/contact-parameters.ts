@@ -1,3 +1,5 @@
+import { otpLengths } from '../../domain/organization/otps.js';
+import { none } from './organization-parameters.js';
 import { NotExecuted } from './trial-facts.js';
 import { newKey } from './trial-organization.js';
 import type { Makers, Making } from './trial-parameters.js';
@@ -14,7 +16,8 @@ export const contactParameters: Makers = {
   async ACTIVITY_TYPE_INIT_OTP_AUTH_V3(making) {
     const { email: contact } = await reached(making);
     const length = making.givenAmount('otp_length');
-    if (length !== undefined && (length < 6n || length > 9n)) throw new NotExecuted(`no code has ${length} characters`);
+    if (length !== undefined && (length < otpLengths.min || length > otpLengths.max))
+      throw new NotExecuted(`no code has ${length} characters`);
     const given = length === undefined ? {} : { otpLength: Number(length) };
     return { parameters: { otpType: 'OTP_TYPE_EMAIL', contact, appName, ...given } };
   },
@@ -48,15 +51,9 @@ export const contactParameters: Makers = {
 /** Somebody with an e-mail address of their own: a sub-organization reaches only its users. */
 async function reached({ organization: { founder } }: Making) {
   const email = 'reached@example.com';
-  const user = {
-    userName: 'Reached',
-    userEmail: email,
-    apiKeys: [],
-    authenticators: [],
-    oauthProviders: [],
-    userTags: [],
-  };
-  const { userIds } = await founder.perform('ACTIVITY_TYPE_CREATE_USERS_V4', { users: [user] });
+  const { userIds } = await founder.perform('ACTIVITY_TYPE_CREATE_USERS_V4', {
+    users: [{ userName: 'Reached', userEmail: email, ...none }],
+  });
   return { userId: userIds[0]!, email };
 }
 

@@ -17,22 +17,22 @@ const hashFunctions = [
 ] as const;
 const account = { ...ethereum, path: "m/44'/60'/0'/0/1" };
 const target = (): { targetPublicKey: string } => ({ targetPublicKey: newKey().publicKey });
-const chains = ['eth', ...Object.keys(otherChains)];
+/** What policies see of chains where nothing is signed for one. */
+const noChain = Object.fromEntries(['eth', ...Object.keys(otherChains)].map((name) => [name, notApplicable]));
 
 /** What uses, makes, changes and exports wallets and private keys. */
 export const keyParameters: Makers = {
   async ACTIVITY_TYPE_SIGN_TRANSACTION_V2({ facts, organization, resources, given }) {
     const chain = chainIn(facts, given('type'));
     const { address, resources: real } = await resources.keyOf(facts, otherChains[chain ?? '']?.account);
-    const none = Object.fromEntries(chains.map((name) => [name, notApplicable]));
     if (chain !== undefined) {
       const { tx, ...made } = transactionOf(chain, facts, address);
-      return { parameters: { signWith: address, ...made }, resources: { ...none, ...real, [chain]: { tx } } };
+      return { parameters: { signWith: address, ...made }, resources: { ...noChain, ...real, [chain]: { tx } } };
     }
     const { unsignedTransaction, tx, read } = transactionWith(facts['eth']);
     if (read !== undefined) await upload(organization, read);
     const parameters = { signWith: address, type: 'TRANSACTION_TYPE_ETHEREUM', unsignedTransaction } as const;
-    return { parameters, resources: { ...none, ...real, eth: { tx: { ...tx, from: address } } } };
+    return { parameters, resources: { ...noChain, ...real, eth: { tx: { ...tx, from: address } } } };
   },
   async ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2(making) {
     const { payload, resources, ...rest } = await payloadOf(making);
@@ -117,8 +117,7 @@ async function payloadOf(making: Making) {
     : plainPayload(making);
   checkMade(asked, eth, 'eth');
   const { address, resources: real } = await resources.keyOf(facts, account);
-  const none = Object.fromEntries(chains.map((name) => [name, notApplicable]));
-  const seen = { ...none, ...real, ...(eth === undefined ? {} : { eth }) };
+  const seen = { ...noChain, ...real, ...(eth === undefined ? {} : { eth }) };
   return { payload, signWith: address, resources: seen, encoding, hashFunction } as const;
 }
 

@@ -8,7 +8,8 @@ const policy = {
   condition: "activity.kind == 'CREATE_FIAT_ON_RAMP_CREDENTIAL'",
   notes: '',
 } as const;
-const none = { apiKeys: [], authenticators: [], oauthProviders: [], userTags: [] };
+/** What a new user has none of. */
+export const none = { apiKeys: [], authenticators: [], oauthProviders: [], userTags: [] };
 
 /** What makes, changes and deletes users, tags, credentials and policies. */
 export const organizationParameters: Makers = {

@@ -1,16 +1,15 @@
 import {
   tronContracts,
-  tronResources,
   unsignedTron,
   type TronContractType,
   type TronValue,
 } from '../../transactions/unsigned-tron.js';
+import { tronResources } from '../../transactions/tron.js';
 import { Addresses, tronAddresses } from './trial-addresses.js';
 import { bytesIn, NotExecuted, recordsIn, saidIn, textIn, unsignedIn, type Facts } from './trial-facts.js';
 import type { MadeTransaction } from './trial-chains.js';
 
 const typesInOrder = Object.keys(tronContracts) as readonly TronContractType[];
-/** Of the first type that has all these fields. */
 const fieldsOf = (type: TronContractType) => tronContracts[type].slice(1) as readonly (readonly [string, string])[];
 
 /** A Tron transaction with these facts of `tron.tx`. @throws {NotExecuted} */
@@ -52,6 +51,7 @@ export function tronTransactionWith(asked: Facts, own: string): MadeTransaction 
   };
 }
 
+/** The type that is asked for, or the first that has all these fields. @throws {NotExecuted} */
 function typeOf(contract: Facts): TronContractType {
   const asked = textIn(contract['type'], 'tron.tx.contract[0].type');
   const wanted = Object.keys(contract).filter((name) => name !== 'type' && name !== 'permission_id');
