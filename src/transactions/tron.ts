@@ -5,6 +5,7 @@ import type { Steps } from '../domain/steps.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
 import { quoted, takeSha256 } from './refusals.js';
+import { tronResources } from './unsigned-tron.js';
 
 /**
  * A parsed Tron transaction: `rawData` is what is signed, the rest are the members of `tron.tx` (client protocol 9.3).
@@ -166,8 +167,6 @@ const CONTRACTS: Readonly<
   },
 };
 
-/** By their numbers (tronprotocol/protocol, `ResourceCode`). */
-export const tronResources = ['BANDWIDTH', 'ENERGY', 'TRON_POWER'] as const;
 const PERMISSION_TYPES = ['Owner', 'Witness', 'Active'];
 const TYPE_URL_PREFIX = 'type.googleapis.com/protocol.';
 const ADDRESS_LENGTH = 21;

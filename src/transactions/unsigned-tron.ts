@@ -1,6 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';
-import { tronResources } from './tron.js';
 
 /** A value of the fields of a contract: an address in base58check, hexadecimal, an amount, or the name of a resource. */
 export type TronValue = string | bigint | boolean;
@@ -65,6 +64,9 @@ export const tronContracts = {
 
 /** A contract that can be made. */
 export type TronContractType = keyof typeof tronContracts;
+
+/** By their numbers (tronprotocol/protocol, `ResourceCode`). */
+export const tronResources = ['BANDWIDTH', 'ENERGY', 'TRON_POWER'] as const;
 
 const base58check = createBase58check(sha256);
 const typeUrl = 'type.googleapis.com/protocol.';

@@ -1,10 +1,10 @@
 import {
   tronContracts,
+  tronResources,
   unsignedTron,
   type TronContractType,
   type TronValue,
 } from '../../transactions/unsigned-tron.js';
-import { tronResources } from '../../transactions/tron.js';
 import { Addresses, tronAddresses } from './trial-addresses.js';
 import { bytesIn, NotExecuted, recordsIn, saidIn, textIn, unsignedIn, type Facts } from './trial-facts.js';
 import type { MadeTransaction } from './trial-chains.js';
