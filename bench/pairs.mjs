@@ -27,7 +27,7 @@ const seconds = isQuick ? 0.3 : asked.seconds;
 const settleMs = 300;
 
 async function start(folder) {
-  const server = spawn(process.execPath, ['--max-semi-space-size=64', resolve(folder, 'bench/limit-server.mjs')], {
+  const server = spawn(process.execPath, ['--max-semi-space-size=16', resolve(folder, 'bench/limit-server.mjs')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     cwd: folder,
   });

@@ -53,7 +53,7 @@ const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-
 const port = await freePort();
 const server = spawn(
   process.execPath,
-  ['--max-semi-space-size=64', fileURLToPath(new URL('../dist/main.js', import.meta.url))],
+  ['--max-semi-space-size=16', fileURLToPath(new URL('../dist/main.js', import.meta.url))],
   { env: { ...process.env, PORT: String(port), DATA_DIR: folder }, stdio: ['ignore', 'ignore', 'inherit'] },
 );
 

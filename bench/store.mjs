@@ -36,7 +36,7 @@ async function everything({ quick, million }) {
 
 async function child(...args) {
   const process = fork(here, ['--row', ...args.map(String)], {
-    execArgv: ['--expose-gc', '--max-old-space-size=6000', '--max-semi-space-size=64'],
+    execArgv: ['--expose-gc', '--max-old-space-size=6000', '--max-semi-space-size=16'],
   });
   let figures;
   process.on('message', (told) => (figures = told));

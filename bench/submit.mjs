@@ -21,7 +21,7 @@ const connections = [1, 16, 64];
 
 const server = spawn(
   process.execPath,
-  ['--max-semi-space-size=64', fileURLToPath(new URL('limit-server.mjs', import.meta.url))],
+  ['--max-semi-space-size=16', fileURLToPath(new URL('limit-server.mjs', import.meta.url))],
   {
     stdio: ['ignore', 'pipe', 'inherit'],
   },

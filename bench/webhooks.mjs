@@ -65,7 +65,7 @@ async function measure({ quick: isQuick, ...asked }) {
   const [{ port: target }] = await once(receiver, 'message');
   const server = spawn(
     process.execPath,
-    ['--max-semi-space-size=64', fileURLToPath(new URL('../dist/main.js', import.meta.url))],
+    ['--max-semi-space-size=16', fileURLToPath(new URL('../dist/main.js', import.meta.url))],
     {
       env: { ...process.env, PORT: String(port), DATA_DIR: folder, ALLOW_PRIVATE_NETWORK: 'true' },
       stdio: ['ignore', 'ignore', 'inherit'],

@@ -715,10 +715,10 @@ export const bounds = [
   {
     repair: 'A large answer is written in another turn than the one that made it.',
     file: 'src/http/large-answers.ts',
-    from: 'else setImmediate(write);',
-    to: 'else write();',
+    from: 'if (!isLong(payload)) return done(null, payload);',
+    to: 'if (payload !== undefined) return done(null, payload);',
     test: 'test/http/large-answers.spec.ts',
-    named: 'a turn after the one that made it',
+    named: 'written in several turns',
   },
   {
     repair: 'A family has one what-if and another that waits.',
@@ -1201,7 +1201,7 @@ export const bounds = [
   },
   {
     repair: 'A body has 2 MiB.',
-    file: 'src/http/body-limits.ts',
+    file: 'src/http/receive-body.ts',
     from: 'export const maxBody = 2 * 1024 * 1024;',
     to: 'export const maxBody = 4 * 1024 * 1024;',
     test: 'test/e2e/requests.spec.ts',
@@ -1829,5 +1829,29 @@ export const bounds = [
     to: 'const mostTimes = Infinity;',
     test: 'test/domain/organization/limits.spec.ts',
     named: 'cannot be set to',
+  },
+  {
+    repair: 'JSON that is long is written in turns.',
+    file: 'src/wire/json-pieces.ts',
+    from: 'if (wait) await wait;',
+    to: 'void wait;',
+    test: 'test/wire/json-pieces.spec.ts',
+    named: 'before the next part is written',
+  },
+  {
+    repair: 'A body in chunks has 2 MiB.',
+    file: 'src/http/receive-body.ts',
+    from: 'if (received > maxBody) end(bodyTooLarge());',
+    to: 'if (received > 2 * maxBody) end(bodyTooLarge());',
+    test: 'test/http/receive-body.spec.ts',
+    named: 'longer than 2 MiB in chunks',
+  },
+  {
+    repair: 'What was not received of a body is never read.',
+    file: 'src/http/receive-body.ts',
+    from: 'end(isWhole ? undefined : bodyBrokeOff());',
+    to: 'end(isWhole ? undefined : undefined);',
+    test: 'test/http/receive-body.spec.ts',
+    named: 'nobody’s',
   },
 ].map((bound) => ({ rule: 'R5', ...bound }));

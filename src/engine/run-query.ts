@@ -10,7 +10,7 @@ import { organizationStream } from '../domain/organization/organization.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import type { Rows } from '../read-models/database.js';
 import { ROWS, type AnyQuery, type QueryContext } from '../read-models/define-query.js';
-import { answerText, pageWriter } from '../read-models/pages.js';
+import { answerPieces, pageWriter } from '../read-models/pages.js';
 import { answerRoom, smallAnswer } from './answer-room.js';
 import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
 import { Meter } from '../domain/steps.js';
@@ -26,14 +26,15 @@ import { OIDC } from '../ports/oidc.js';
 import { REGISTRY, type Registry } from '../decide/registry.js';
 import { QueryReaders, type QueryRequest } from './query-readers.js';
 import { QueryThreads } from './query-threads.js';
+import { joined } from '../wire/json-pieces.js';
 import { validate } from '../wire/validate.js';
 
 /** Injects the limits of what is stored, as the operator has set them. */
 export const LIMITS = Symbol('Limits');
 
-/** The JSON of an answer. */
+/** The JSON of an answer; if it is long, its UTF-8 in parts. */
 export interface WrittenAnswer {
-  readonly text: string;
+  readonly json: string | readonly Uint8Array[];
   /** To be called when it has been read, or never will be. */
   readonly gone: () => void;
 }
@@ -156,9 +157,9 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         await this.driver.rights.readUnread(unread, meter);
         answered = await answer([]);
       }
-      // Put together from a few large texts, it is copied once more.
       if (gone || isLarge) await thisThread.next(turn, { alone: true });
-      return { text: answerText(answered), gone: gone ?? (() => undefined) };
+      const json = await joined(answerPieces(answered), () => thisThread.next(turn));
+      return { json, gone: gone ?? (() => undefined) };
     } catch (error) {
       gone?.();
       throw error;

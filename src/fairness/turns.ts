@@ -17,6 +17,9 @@ interface Wanted {
   readonly alone?: boolean;
 }
 
+/** A turn for the next step of work on so many bytes or characters; undefined if there is no need to wait for one. */
+export type TurnFor = (size: number) => Promise<void> | undefined;
+
 interface Waiting extends Wanted {
   readonly resolve: () => void;
 }

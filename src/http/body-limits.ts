@@ -2,9 +2,8 @@ import { getHeapStatistics } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import { BodiesInFlight, bytesInFlight } from '../rate-limits/bodies-in-flight.js';
 import { bodyTooLarge } from './errors.filter.js';
+import { maxBody } from './receive-body.js';
 
-/** Largest request body, in bytes. */
-export const maxBody = 2 * 1024 * 1024;
 /** Largest body that is read completely just to refuse it, in bytes. */
 const mostPassedOver = 32 * 1024 * 1024;
 /** Bodies up to this size, in bytes, have a reserve of their own. */

@@ -92,6 +92,13 @@ export function bodyTooLarge(): CoordinatorError {
   return new CoordinatorError('INVALID_ARGUMENT', 'request body is larger than 2 MiB', { category: 'REQUEST_INVALID' });
 }
 
+/** The client hung up while it sent its body. */
+export function bodyBrokeOff(): CoordinatorError {
+  return new CoordinatorError('INVALID_ARGUMENT', 'request body ends before its announced length', {
+    category: 'REQUEST_INVALID',
+  });
+}
+
 function statusOf(thrown: unknown): number | undefined {
   if (thrown instanceof HttpException) return thrown.getStatus();
   if (typeof thrown === 'object' && thrown !== null && 'statusCode' in thrown) return Number(thrown.statusCode);

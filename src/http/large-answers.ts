@@ -1,17 +1,57 @@
-import type { FastifyInstance } from 'fastify';
-import { callerPath } from '../fairness/fair-queue.js';
-import { largeBody, thisThread } from '../fairness/turns.js';
+import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { callerPath, type QueuePath } from '../fairness/fair-queue.js';
+import { thisThread } from '../fairness/turns.js';
+import { isLong, joined, jsonPieces } from '../wire/json-pieces.js';
 
 /**
- * A large answer is made in one turn of the main thread, and encoded and written in another, which nothing else that is large
- * shares. It is encoded once: a text is measured, then encoded again by the socket.
+ * A large answer is written as JSON in several turns of the main thread, and sent in others. Queries write theirs
+ * themselves.
  */
 export function writeLargeAnswersApart(fastify: FastifyInstance): void {
-  fastify.addHook('onSend', (request, _reply, payload, done) => {
-    if (typeof payload !== 'string' || payload.length <= largeBody) return done(null, payload);
-    const write = () => done(null, Buffer.from(payload));
-    const turn = thisThread.next(callerPath(request.caller.network), { alone: true });
-    if (turn) void turn.then(write);
-    else setImmediate(write);
+  const written = new WeakMap<FastifyReply, readonly Uint8Array[]>();
+  fastify.addHook('preSerialization', (request, reply, payload, done) => {
+    if (!isLong(payload)) return done(null, payload);
+    inTurns(payload, callerPath(request.caller.network)).then(
+      (parts) => {
+        written.set(reply, parts);
+        reply.serializer(() => '');
+        done(null, payload);
+      },
+      (error: unknown) => done(error as Error),
+    );
   });
+  fastify.addHook('onSend', (_request, reply, payload, done) => {
+    const parts = written.get(reply);
+    done(null, parts ? inParts(reply, parts) : payload);
+  });
+}
+
+async function inTurns(payload: unknown, path: QueuePath): Promise<readonly Uint8Array[]> {
+  await thisThread.next(path, { alone: true });
+  const json = await joined(jsonPieces(payload), () => thisThread.next(path));
+  return typeof json === 'string' ? [Buffer.from(json)] : json;
+}
+
+/** Bytes that are handed to the system before it serves others. */
+const bytesAtOnce = 512 * 1024;
+
+/** The body of a reply, of parts that are never put together: fresh memory of that size would cost more than sending it. */
+export function inParts(reply: FastifyReply, parts: readonly Uint8Array[]): Readable {
+  void reply.header(
+    'content-length',
+    parts.reduce((sum, { length }) => sum + length, 0),
+  );
+  async function* inTurn() {
+    let sent = 0;
+    for (const part of parts) {
+      yield part;
+      sent += part.length;
+      if (sent < bytesAtOnce) continue;
+      sent = 0;
+      await nextTurn();
+    }
+  }
+  return Readable.from(inTurn(), { objectMode: false });
 }

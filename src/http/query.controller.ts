@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { Controller, HttpCode, Param, Post, Req, Res, UseGuards } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -5,6 +6,7 @@ import { RunQuery } from '../engine/run-query.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { queries } from '../read-models/index.js';
 import { rawBody, ReadGuard } from '../stamps/stamp.guard.js';
+import { inParts } from './large-answers.js';
 import { Freshness } from './freshness.js';
 import { RateLimits } from './rate-limits.js';
 
@@ -29,7 +31,7 @@ export class QueryController {
     @Param('name') path: string,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<string> {
+  ): Promise<string | Readable> {
     const definition = queriesByPath.get(path);
     if (!definition) {
       throw new CoordinatorError('NOT_FOUND', `no query is named \`${path.slice(0, 100)}\`: see /docs`);
@@ -37,7 +39,7 @@ export class QueryController {
     const body = rawBody(request);
     const by = request.session ?? request.stamp!;
     this.limits.check(request, reply, body, by);
-    const { text, gone } = await this.bus.execute(
+    const { json, gone } = await this.bus.execute(
       new RunQuery(definition, { body, by }, this.freshness.wanted(request)),
     );
     void reply.type('application/json; charset=utf-8');
@@ -48,6 +50,6 @@ export class QueryController {
       clearTimeout(late);
       gone();
     });
-    return text;
+    return typeof json === 'string' ? json : inParts(reply, json);
   }
 }

@@ -1,9 +1,10 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Config } from '../config/config.js';
 import { callerHeader, networkOf, toldCaller } from '../rate-limits/caller.js';
-import { limitBodies, maxBody } from './body-limits.js';
+import { limitBodies } from './body-limits.js';
 import { writeLargeAnswersApart } from './large-answers.js';
 import { refuseUnreadablePath } from './errors.filter.js';
+import { maxBody, receiveBody } from './receive-body.js';
 import type { HttpMetrics } from './metrics.js';
 import { securityHeaders } from './security-headers.js';
 
@@ -39,7 +40,7 @@ export function prepareServer(adapter: FastifyAdapter, proxySecret: string | und
   const fastify = adapter.getInstance();
   // The stamp is over the exact bytes, so they are kept, and nothing parses them before they are verified.
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  fastify.addContentTypeParser('*', receiveBody);
   const headers = securityHeaders();
   fastify.addHook('onRequest', (request, reply, done) => {
     void reply.headers(headers);

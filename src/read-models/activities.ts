@@ -3,6 +3,7 @@ import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js'
 import type { ActivityEvent } from '../domain/activity/events.js';
 import { readableActivity, readableEvent } from '../domain/activity/redaction.js';
 import { CoordinatorError } from '../domain/errors.js';
+import type { TurnFor } from '../fairness/turns.js';
 import { organizationEvent, type OrganizationEvent } from '../domain/organization/organization.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
@@ -99,14 +100,22 @@ function fingerprintIn(event: ActivityEvent): string | undefined {
 }
 
 function storedActivity(rows: Rows, organizationId: string, activityId: string) {
+  const row = activityRow(rows, organizationId, activityId);
+  return row && { submitted: row.submitted, record: recordIn(row) };
+}
+
+/** Read, and not parsed yet: that of a large one takes a turn for itself. */
+function activityRow(rows: Rows, organizationId: string, activityId: string) {
   const row = rows.get(
     'SELECT submitted, doc FROM activities WHERE organization_id = ? AND activity_id = ?',
     organizationId,
     activityId,
   );
-  if (!row) return undefined;
-  const text = String(row['doc']);
-  return { submitted: BigInt(row['submitted']!), record: JSON.parse(text) as StoredActivity, length: text.length };
+  return row && { submitted: BigInt(row['submitted']!), text: String(row['doc']) };
+}
+
+function recordIn({ text }: { readonly text: string }): StoredActivity {
+  return JSON.parse(text) as StoredActivity;
 }
 
 /** Id of this organization's activity whose submission, or a vote on it, had this fingerprint. */
@@ -125,6 +134,26 @@ function digestOf(fingerprint: string): Uint8Array {
   return Buffer.from(fingerprint.slice('sha256:'.length), 'hex');
 }
 
+/**
+ * As `activityOf`, what is large in several turns.
+ * @param turn awaited between two steps of work on so many characters, and once they are done
+ * @throws {CoordinatorError} NOT_FOUND
+ */
+async function activityInTurns(
+  rows: Rows,
+  organizationId: string,
+  activityId: string,
+  turn: TurnFor,
+): Promise<{ readonly record: StoredActivity; readonly characters: number }> {
+  const row = activityRow(rows, organizationId, activityId);
+  if (!row) throw noSuchActivity(organizationId, activityId);
+  const characters = row.text.length;
+  await turn(characters);
+  const record = recordIn(row);
+  await turn(characters);
+  return { record, characters };
+}
+
 /** @throws {CoordinatorError} NOT_FOUND */
 export function activityOf(rows: Rows, organizationId: string, activityId: string): ActivityRecord<User | undefined> {
   const stored = storedActivity(rows, organizationId, activityId);
@@ -135,29 +164,33 @@ export function activityOf(rows: Rows, organizationId: string, activityId: strin
 /**
  * The activity as its own event at a revision of the organization's stream left it, if it was then waiting for votes or
  * finished.
+ * @param turn awaited between two steps of work on so many characters, and once they are done
  * @throws {CoordinatorError} NOT_FOUND
  */
-export function activityAsOf(
+export async function activityAsOf(
   rows: Rows,
-  organizationId: string,
-  activityId: string,
-  revision: number,
-): ActivityRecord<User | undefined> {
-  const stored = storedActivity(rows, organizationId, activityId);
-  const index = stored?.record.revisions.indexOf(revision) ?? -1;
-  if (!stored || index < 0) throw noSuchActivity(organizationId, activityId);
-  const { record } = stored;
-  if (index === record.revisions.length - 1) return withVoters(rows, record);
+  { organizationId, activityId, revision }: { organizationId: string; activityId: string; revision: number },
+  turn: TurnFor,
+): Promise<{ readonly record: ActivityRecord<User | undefined>; readonly characters: number }> {
+  const { record, characters } = await activityInTurns(rows, organizationId, activityId, turn);
+  const index = record.revisions.indexOf(revision);
+  if (index < 0) throw noSuchActivity(organizationId, activityId);
+  return { record: withVoters(rows, asOf(record, index)), characters };
+}
+
+/** As the event with this number among its own left it. */
+function asOf(record: StoredActivity, index: number): StoredActivity {
+  if (index === record.revisions.length - 1) return record;
   // Each event before the last was its submission or an approval: one vote each, with the decision on it.
   const { result: _result, failure: _failure, ...rest } = record;
   const votes = record.votes.slice(0, index + 1);
-  return withVoters(rows, {
+  return {
     ...rest,
     status: 'ACTIVITY_STATUS_CONSENSUS_NEEDED',
     votes,
     decisions: record.decisions.slice(0, index + 1),
     updatedAt: votes.at(-1)!.at,
-  });
+  };
 }
 
 function noSuchActivity(organizationId: string, activityId: string): CoordinatorError {
@@ -190,10 +223,8 @@ export const getActivity = defineQuery({
   request: ActivityRequest,
   response: GetActivityResponse,
   async answer({ organizationId, activityId }, { rows, explained, turn }) {
-    const stored = storedActivity(rows, organizationId, activityId);
-    if (!stored) throw noSuchActivity(organizationId, activityId);
-    await turn(stored.length);
-    return { activity: explained(withVoters(rows, stored.record)) };
+    const { record } = await activityInTurns(rows, organizationId, activityId, turn);
+    return { activity: explained(withVoters(rows, record)) };
   },
 });
 
@@ -217,7 +248,7 @@ export const listActivities = defineQuery({
   response: ListActivitiesResponse,
   async answer(
     { organizationId, filterByStatus = [], filterByType = [], paginationOptions },
-    { rows, envelopes, page },
+    { rows, envelopes, page, turn },
   ) {
     const found = newestFirst(
       rows,
@@ -231,9 +262,11 @@ export const listActivities = defineQuery({
       paginationOptions,
     );
     const envelope = envelopes(found.keys);
-    return {
-      activities: await page(elementsOf(found, (id) => envelope(activityOf(rows, organizationId, id)))),
+    const read = async (id: string) => {
+      const { record } = await activityInTurns(rows, organizationId, id, turn);
+      return envelope(withVoters(rows, record));
     };
+    return { activities: await page(elementsOf(found, read)) };
   },
 });
 
@@ -419,10 +452,7 @@ export const listActivityEvents = defineQuery({
   request: ListActivityEventsRequest,
   response: ListActivityEventsResponse,
   async answer({ organizationId, activityId, after }, { rows, history, now, page, turn }) {
-    const stored = storedActivity(rows, organizationId, activityId);
-    if (!stored) throw noSuchActivity(organizationId, activityId);
-    await turn(stored.length);
-    const { record } = stored;
+    const { record } = await activityInTurns(rows, organizationId, activityId, turn);
     async function* inTurn({ revisions, ...record }: StoredActivity): AsyncGenerator<Typed<RecordedEventShape>> {
       let next = 0;
       let isAfter = after === undefined;

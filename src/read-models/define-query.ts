@@ -10,7 +10,7 @@ import type { DryRunTold } from './dry-run.js';
 import type { ListedEvent } from './events.js';
 import type { ProofAnswer, ProofQuestion } from './explanations.js';
 import type { LintPoliciesResponse } from './lint.js';
-import type { Elements, Page } from './pages.js';
+import type { Elements, Page, TextPage } from './pages.js';
 import type { PolicyOutcomeShape, ReasonsAnswer, ReasonsQuestion } from './reasons.js';
 import type { StateAnswer, StateQuestion } from './states.js';
 import type { WhatIfQuestion, WhatIfResponse } from './what-if.js';
@@ -44,7 +44,7 @@ export interface QueryContext {
   /** Recorded events of an organization from a revision on. */
   readonly history: (organizationId: string, fromRevision: number) => AsyncIterable<RecordedEvent>;
   /** Events of an organization from a revision on, so many at most, as they may be read. */
-  readonly told: (organizationId: string, fromRevision: number, limit: number) => Promise<Page<ListedEvent>>;
+  readonly told: (organizationId: string, fromRevision: number, limit: number) => Promise<TextPage<ListedEvent>>;
   /** What an organization was at points of its history, or what has changed between two, as it may be read. */
   readonly states: <Question extends StateQuestion>(
     organizationId: string,

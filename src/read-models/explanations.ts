@@ -2,7 +2,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { Described, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js';
 import { activityOf } from './activities.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
-import type { Page } from './pages.js';
+import type { TextPage } from './pages.js';
 
 /** Asks why a decision on an activity is what it is. */
 export interface ProofQuestion {
@@ -295,7 +295,7 @@ class ExplainActivityResponse {
 
 /** As the thread that makes it hands it over: what may be large is written already. */
 export interface ProofAnswer {
-  readonly proof?: Omit<ProofShape, 'parts'> & { readonly parts: Page<PartProofShape> };
+  readonly proof?: Omit<ProofShape, 'parts'> & { readonly parts: TextPage<PartProofShape> };
   readonly notExplained?: string;
 }
 

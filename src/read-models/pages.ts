@@ -1,3 +1,4 @@
+import { isLong, joined, jsonPieces, type WrittenJson } from '../wire/json-pieces.js';
 import { invalidField, type CoordinatorError } from '../domain/errors.js';
 import type { Row, Rows } from './database.js';
 import type { ListPage, PaginationOptions } from './define-query.js';
@@ -68,9 +69,9 @@ interface Keys {
 /** The elements with these keys, each read when it is needed. */
 export function elementsOf<Element extends object>(
   { keys, isBackward }: Keys,
-  read: (key: string) => Element,
+  read: (key: string) => Element | Promise<Element>,
 ): Elements<Element> {
-  function* inTurn() {
+  async function* inTurn() {
     for (const key of keys) yield read(key);
   }
   return { inTurn: inTurn(), isBackward };
@@ -205,11 +206,16 @@ export const mostBytesOfPages = 4 * 1024 * 1024;
 
 /** A list in a response, each element as JSON. */
 export interface Page<Element extends object = object> {
-  readonly texts: readonly string[];
+  readonly texts: readonly WrittenJson[];
   /** Cut because of its size. */
   readonly hasMore: boolean;
   /** Never set: tells the compiler what the texts are the JSON of. */
   readonly of?: Element;
+}
+
+/** Such a list from another thread. */
+export interface TextPage<Element extends object = object> extends Page<Element> {
+  readonly texts: readonly string[];
 }
 
 /** Whether a value in a response is such a list. */
@@ -242,7 +248,7 @@ export function pageWriter({
   let latest: number | undefined;
   let isFull = false;
   return async ({ inTurn, isBackward }) => {
-    const texts: string[] = [];
+    const texts: WrittenJson[] = [];
     const elements = Symbol.asyncIterator in inTurn ? inTurn[Symbol.asyncIterator]() : inTurn[Symbol.iterator]();
     while (!isFull) {
       const wait = latest === undefined ? undefined : turn(latest);
@@ -255,8 +261,10 @@ export function pageWriter({
       // An element that took long to read also takes long to write.
       const again = performance.now() - begun < longElementMs ? undefined : turn(0);
       if (again) await again;
-      const text = JSON.stringify(step.value);
-      latest = Buffer.byteLength(text) + 1;
+      const text = isLong(step.value)
+        ? await joined(jsonPieces(step.value), () => turn(0))
+        : JSON.stringify(step.value);
+      latest = bytesOf(text) + 1;
       isFull = bytes > 0 && bytes + latest > mostBytesOfPages;
       if (isFull) break;
       bytes += latest;
@@ -269,16 +277,37 @@ export function pageWriter({
   };
 }
 
-/** The JSON of a response, with its lists as they were written. */
-export function answerText(answer: object): string {
-  const members = Object.entries(answer).filter(([, value]) => value !== undefined);
-  const texts = members.map(([name, value]) => `${JSON.stringify(name)}:${valueText(value)}`);
-  if (members.some(([, value]) => isPage(value) && value.hasMore)) texts.push('"hasMore":true');
-  return `{${texts.join(',')}}`;
+function bytesOf(json: WrittenJson): number {
+  return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0);
 }
 
-function valueText(value: unknown): string {
-  if (isPage(value)) return `[${value.texts.join(',')}]`;
+/** The JSON of a response in pieces, with its lists as they were written. */
+export function* answerPieces(answer: object): Generator<WrittenJson> {
+  let before = '{';
+  let hasMore = false;
+  for (const [name, value] of Object.entries(answer) as readonly (readonly [string, unknown])[]) {
+    if (value === undefined) continue;
+    yield `${before}${JSON.stringify(name)}:`;
+    yield* valuePieces(value);
+    hasMore ||= isPage(value) && value.hasMore;
+    before = ',';
+  }
+  if (hasMore) yield `${before}"hasMore":true`;
+  yield before === '{' ? '{}' : '}';
+}
+
+function* valuePieces(value: unknown): Generator<WrittenJson> {
+  if (isPage(value)) {
+    let before = '[';
+    for (const text of value.texts) {
+      yield before;
+      yield text;
+      before = ',';
+    }
+    yield before === '[' ? '[]' : ']';
+    return;
+  }
   const isNesting = typeof value === 'object' && value !== null && Object.values(value).some(isPage);
-  return isNesting ? answerText(value) : JSON.stringify(value);
+  if (isNesting) yield* answerPieces(value);
+  else yield* jsonPieces(value);
 }

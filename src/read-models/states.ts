@@ -1,7 +1,7 @@
 import { invalidField } from '../domain/errors.js';
 import { DecimalString, Described, ListOf, Nested, Text, TextList } from '../wire/fields.js';
 import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
-import type { Page } from './pages.js';
+import type { TextPage } from './pages.js';
 
 /**
  * A point in the history of an organization: after one of its events, after all up to a position or a time, or its end.
@@ -24,7 +24,7 @@ export interface StateAnswer<Asks extends StateQuestion['asks'] = StateQuestion[
   readonly reached: readonly ReachedShape[];
   /** The organization itself; only for a state. */
   readonly organization: Readonly<Record<string, unknown>> | undefined;
-  readonly elements: Page<{ state: StateElementShape; changes: StateChangeShape }[Asks]>;
+  readonly elements: TextPage<{ state: StateElementShape; changes: StateChangeShape }[Asks]>;
 }
 
 const mostRevisions = 9_999_999_999;

@@ -6,7 +6,7 @@ import { causesOf, type ListedEvent } from './events.js';
 import { Families } from '../fairness/families.js';
 import { OwnThread } from '../threads/own-thread.js';
 import { packEvents } from './packed-events.js';
-import { mostBytesOfPages, type Page } from './pages.js';
+import { mostBytesOfPages, type TextPage } from './pages.js';
 import type { ToTell } from './telling.js';
 
 /** Pages of one family of organizations, running or waiting. */
@@ -28,7 +28,7 @@ interface TellingOptions {
  */
 export class TellingThread {
   private readonly families = new Families(mostOfFamily, 'pages of events in progress or waiting');
-  private readonly thread: OwnThread<ToTell, Page<ListedEvent>>;
+  private readonly thread: OwnThread<ToTell, TextPage<ListedEvent>>;
 
   constructor(
     private readonly store: Pick<EventStore, 'read'>,
@@ -54,7 +54,7 @@ export class TellingThread {
   async told(
     family: string,
     { organizationId, from, limit, now }: { organizationId: string; from: number; limit: number; now: number },
-  ): Promise<Page<ListedEvent>> {
+  ): Promise<TextPage<ListedEvent>> {
     return this.families.inTurn({ family, organizationId }, async () => {
       const { events, hasMore } = await this.read(organizationId, from, limit);
       const stream = organizationStream(organizationId);

@@ -1,6 +1,6 @@
 import { toldEvent, type EventCause, type ListedEvent } from './events.js';
 import { unpackEvents, type PackedEvents } from './packed-events.js';
-import { mostBytesOfPages, type Page } from './pages.js';
+import { mostBytesOfPages, type TextPage } from './pages.js';
 
 /** Events for a page, with their causes in the same order. */
 export interface ToTell {
@@ -11,7 +11,7 @@ export interface ToTell {
 }
 
 /** Their page: it ends before it would exceed the size of a response, but has at least one event. */
-export function tellEvents({ events, causes, now }: ToTell): Page<ListedEvent> {
+export function tellEvents({ events, causes, now }: ToTell): TextPage<ListedEvent> {
   const texts: string[] = [];
   let bytes = 0;
   for (const [index, event] of unpackEvents(events).entries()) {

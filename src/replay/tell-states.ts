@@ -4,7 +4,7 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import { Steps } from '../domain/steps.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
-import { mostBytesOfPages, type Page } from '../read-models/pages.js';
+import { mostBytesOfPages, type TextPage } from '../read-models/pages.js';
 import type {
   Point,
   ReachedShape,
@@ -139,7 +139,7 @@ export class StateTelling {
 function pageOf<Element extends StateElementShape | StateChangeShape>(
   after: number,
   elements: Iterable<ToNumber<Element>>,
-): Page<Element> {
+): TextPage<Element> {
   const texts: string[] = [];
   let [number, bytes] = [0, 0];
   for (const element of elements) {

@@ -1,3 +1,4 @@
+import { joined, jsonPieces } from '../wire/json-pieces.js';
 import { GuardedFetchError, type GuardedFetch } from '../http-client/guarded-fetch.js';
 
 /** Signs deliveries; see `keyring/webhook-key.ts`. */
@@ -14,8 +15,32 @@ export interface Message {
   readonly eventType: string;
   /** The organization that the event belongs to. */
   readonly organizationId: string;
-  /** JSON. */
-  readonly text: string;
+  readonly content: Content;
+}
+
+/** A body with what is signed before it. */
+export interface Content {
+  /** What the signature says of when it was made: milliseconds since 1970. */
+  readonly at: number;
+  readonly signed: Buffer;
+  readonly body: Buffer;
+}
+
+interface Contents {
+  readonly signer: Signer;
+  readonly eventId: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Awaited between two parts of what is large. */
+  readonly turn: () => Promise<void> | undefined;
+}
+
+/** Encoded, without a copy for the signature: what is signed ends with what is sent. */
+export async function contentOf(value: object, { signer, eventId, at, turn }: Contents): Promise<Content> {
+  const prefix = `v1.ed25519.${signer.jwk.kid}.${at}.${eventId}.`;
+  const json = await joined(jsonPieces(value), turn);
+  const signed = Buffer.concat([Buffer.from(prefix), ...(typeof json === 'string' ? [Buffer.from(json)] : json)]);
+  return { at, signed, body: signed.subarray(prefix.length) };
 }
 
 /** The outcome of an attempt. `reason` contains nothing of the request or response except the status. */
@@ -31,22 +56,16 @@ const timeoutMs = 10_000;
  * 429, are final; after a broken connection or a 5xx, a later attempt may succeed.
  */
 export async function attempt(
-  { url, endpointId, eventId, eventType, organizationId, text }: Message,
-  { fetch, signer, now, signal }: { fetch: GuardedFetch; signer: Signer; now: number; signal: AbortSignal },
+  { url, endpointId, eventId, eventType, organizationId, content: { at, signed, body } }: Message,
+  { fetch, signer, signal }: { fetch: GuardedFetch; signer: Signer; signal: AbortSignal },
 ): Promise<Outcome> {
   const { kid } = signer.jwk;
-  const prefix = `v1.ed25519.${kid}.${now}.${eventId}.`;
-  // What is signed ends with what is sent: a large body is encoded once, and not copied.
-  const signed = Buffer.allocUnsafe(prefix.length + Buffer.byteLength(text));
-  signed.write(prefix, 'latin1');
-  signed.write(text, prefix.length, 'utf8');
-  const body = signed.subarray(prefix.length);
   const signature = Buffer.from(await signer.sign(signed)).toString('hex');
   const headers = {
     'Content-Type': 'application/json',
     'X-Turnkey-Organization-Id': organizationId,
     'X-Turnkey-Event-Type': eventType,
-    'X-Turnkey-Timestamp': String(now),
+    'X-Turnkey-Timestamp': String(at),
     'X-Turnkey-Webhook-Version': '1',
     'X-Turnkey-Event-Id': eventId,
     'X-Turnkey-Signature-Key-Id': kid,

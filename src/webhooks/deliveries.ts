@@ -6,7 +6,7 @@ import type { WebhookDeliveryEvent } from '../domain/organization/webhook-delive
 import type { WebhookEndpoint } from '../domain/organization/webhook-endpoints.js';
 import type { EventStore } from '../ledger/event-store.js';
 import { FairQueue } from '../fairness/fair-queue.js';
-import { largeBody, thisThread } from '../fairness/turns.js';
+import { largeBody, thisThread, type TurnFor } from '../fairness/turns.js';
 import type { GuardedFetch } from '../http-client/guarded-fetch.js';
 import type { Rows } from '../read-models/database.js';
 import {
@@ -15,7 +15,7 @@ import {
   endpointsWithDeliveries,
   type WebhookDelivery,
 } from '../read-models/webhooks.js';
-import { attempt, longestLifeMs, retryAt, type Signer } from './attempt.js';
+import { attempt, contentOf, longestLifeMs, retryAt, type Signer } from './attempt.js';
 import { DeliveryLog } from './delivery-log.js';
 import { Lanes, type Lane } from './lanes.js';
 import { lanePath, mostDeliveries, openTo, roomOfEndpoint } from './shares.js';
@@ -35,8 +35,8 @@ interface Ports {
   readonly signer: Signer;
   /** The endpoint as recorded now, whatever the rows say; undefined if deleted. */
   readonly endpoint: (organizationId: string, endpointId: string) => Promise<WebhookEndpoint | undefined>;
-  /** The content: the activity as the delivery's event left it. */
-  readonly body: (delivery: WebhookDelivery) => Promise<object>;
+  /** The content: the activity as the delivery's event left it. What is large is made in several turns. */
+  readonly body: (delivery: WebhookDelivery, turn: TurnFor) => Promise<object>;
   /** Resolves once the rows include everything up to the position. @throws if they never will */
   readonly passed: (position: bigint, signal: AbortSignal) => Promise<void>;
   /** Up to where the rows include everything. */
@@ -230,21 +230,26 @@ export class WebhookDeliveries {
       const reason = `not delivered within ${longestLifeMs / 3_600_000} hours`;
       return { type: 'WebhookDeliveryAbandoned', data: { ...name, attempts: before, reason } };
     }
-    const turn = thisThread.next(lane.path);
-    if (turn) await turn;
+    const begins = thisThread.next(lane.path);
+    if (begins) await begins;
+    const turn: TurnFor = (characters) =>
+      characters > largeBody ? thisThread.next(lane.path, { alone: true }) : undefined;
+    const value = await body(delivery, turn);
+    const nextTurn = () => thisThread.next(lane.path);
+    const content = await contentOf(value, { signer, eventId, at: clock.now(), turn: nextTurn });
     const message = {
       url,
       endpointId,
       eventId,
       eventType: 'ACTIVITY_UPDATES',
       organizationId: sourceOrganizationId,
-      text: JSON.stringify(await body(delivery)),
+      content,
     };
-    // It is encoded, and signing hashes it twice.
-    if (message.text.length > largeBody) await thisThread.next(lane.path, { alone: true });
+    // Signing hashes it twice.
+    await turn(content.body.length);
     const begun = performance.now();
     const late = setTimeout(() => (lane.isProven = false), soonMs);
-    const trying = attempt(message, { fetch, signer, now: clock.now(), signal });
+    const trying = attempt(message, { fetch, signer, signal });
     const outcome = await trying.finally(() => clearTimeout(late));
     lane.isProven = outcome.kind !== 'failed' && performance.now() - begun < soonMs;
     if (signal.aborted && outcome.kind !== 'delivered') return undefined;

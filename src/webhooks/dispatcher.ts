@@ -3,6 +3,7 @@ import type { Registry } from '../decide/registry.js';
 import { activityEnvelope } from '../wire/envelope.js';
 import { Lease } from '../engine/lease.js';
 import type { VotingRights } from '../engine/voting-rights.js';
+import type { TurnFor } from '../fairness/turns.js';
 import type { GuardedFetch } from '../http-client/guarded-fetch.js';
 import type { EventStore } from '../ledger/event-store.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
@@ -58,7 +59,7 @@ export class WebhookDispatcher {
       fetch,
       signer,
       endpoint: (organizationId, endpointId) => this.endpoint(organizationId, endpointId),
-      body: (delivery) => this.body(delivery),
+      body: (delivery, turn) => this.body(delivery, turn),
       passed: (position, signal) => runner.modelPassed('webhooks', position, models, signal),
       shown: () => runner.checkpoint('webhooks'),
       observer: {
@@ -105,22 +106,19 @@ export class WebhookDispatcher {
   }
 
   /** The activity as of the event, so that every attempt says the same. */
-  private async body({
-    sourceOrganizationId,
-    activityId,
-    activityType,
-    revision,
-    activityStatus,
-  }: WebhookDelivery): Promise<object> {
+  private async body(
+    { sourceOrganizationId: organizationId, activityId, activityType, revision, activityStatus }: WebhookDelivery,
+    turn: TurnFor,
+  ): Promise<object> {
     const { rows, loader, rights, registry } = this.ports;
-    const record = activityAsOf(rows, sourceOrganizationId, activityId, revision);
+    const { record, characters } = await activityAsOf(rows, { organizationId, activityId, revision }, turn);
     // There is no caller, so this says whether there is anything to vote on at all.
     const waits = activityStatus === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
-    const decoded = waits
-      ? await rights.decoded((await loader.load(sourceOrganizationId)).organization, record)
-      : undefined;
+    const decoded = waits ? await rights.decoded((await loader.load(organizationId)).organization, record) : undefined;
     const shown = { canApprove: waits, canReject: waits, ...(decoded ? { decoded } : {}) };
     const { keys } = registry.versions.get(activityType)!;
-    return activityEnvelope(record, { keys, rights: shown, now: record.updatedAt });
+    const envelope = activityEnvelope(record, { keys, rights: shown, now: record.updatedAt });
+    await turn(characters);
+    return envelope;
   }
 }

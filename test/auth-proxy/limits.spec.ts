@@ -149,9 +149,9 @@ describe('the caller that a proxy tells', () => {
 
 test.each([
   [128, ['--max-old-space-size=192', '--max-semi-space-size=16']],
-  [1_024, ['--max-old-space-size=512', '--max-semi-space-size=32']],
-  [4_096, ['--max-old-space-size=2048', '--max-semi-space-size=64']],
-  [65_536, ['--max-old-space-size=8192', '--max-semi-space-size=64']],
+  [1_024, ['--max-old-space-size=512', '--max-semi-space-size=16']],
+  [4_096, ['--max-old-space-size=2048', '--max-semi-space-size=16']],
+  [65_536, ['--max-old-space-size=8192', '--max-semi-space-size=16']],
 ])('Node is told what fits into %d MiB', (mebibytes, flags) => {
   expect(flagsFor(mebibytes * 2 ** 20)).toEqual(flags);
 });

@@ -1,7 +1,8 @@
 import type { GuardedRequest } from '../../src/http-client/guarded-fetch.js';
-import { attempt } from '../../src/webhooks/attempt.js';
+import { attempt, contentOf } from '../../src/webhooks/attempt.js';
 
 test('an endpoint is waited for ten seconds in all, and only its status is read', async () => {
+  const signer = { jwk: { kid: 'key' }, sign: () => Promise.resolve(new Uint8Array(64)) };
   const asked: (GuardedRequest | undefined)[] = [];
   const ended = await attempt(
     {
@@ -10,15 +11,14 @@ test('an endpoint is waited for ten seconds in all, and only its status is read'
       eventId: 'event',
       eventType: 'ACTIVITY_UPDATES',
       organizationId: 'organization',
-      text: '{}',
+      content: await contentOf({}, { signer, eventId: 'event', at: 0, turn: () => undefined }),
     },
     {
       fetch: (_url, request) => {
         asked.push(request);
         return Promise.resolve({ status: 204, headers: {}, body: new Uint8Array() });
       },
-      signer: { jwk: { kid: 'key' }, sign: () => Promise.resolve(new Uint8Array(64)) },
-      now: 0,
+      signer,
       signal: new AbortController().signal,
     },
   );

@@ -1,0 +1,100 @@
+/**
+ * The JSON of large values, in pieces, so that the thread may be given back between two of them. It is never one text:
+ * the text that `JSON.stringify` makes of a large value is a tree of thousands of pieces, which each collection of garbage
+ * copies until it is encoded, and which takes fresh memory of its size twice when it is.
+ */
+
+/** JSON that was written before: a text, or its UTF-8 in parts. */
+export type WrittenJson = string | readonly Uint8Array[];
+
+/** Length of a piece in characters; escaped, it is up to six times as long. */
+const longestPiece = 64 * 1024;
+/** What a value counts for besides its text, in characters. */
+const charactersOfValue = 8;
+
+/** Whether the JSON of a value is longer than a piece, looked at only as far as it takes to know. */
+export function isLong(value: unknown): boolean {
+  return roomAfter(value, longestPiece) < 0;
+}
+
+function roomAfter(value: unknown, before: number): number {
+  let room = before - charactersOfValue;
+  if (typeof value === 'string') return room - value.length;
+  if (typeof value !== 'object' || value === null) return room;
+  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  for (const member of members) if (room >= 0) room = roomAfter(member, room);
+  return room;
+}
+
+/** The JSON of a value of objects, lists, texts, numbers and Booleans, in pieces; each is made when it is asked for. */
+export function* jsonPieces(value: unknown): Generator<string> {
+  if (!isLong(value)) {
+    yield JSON.stringify(value);
+  } else if (typeof value === 'string') {
+    yield '"';
+    for (const slice of slicesOf(value)) yield JSON.stringify(slice).slice(1, -1);
+    yield '"';
+  } else if (Array.isArray(value)) {
+    let before = '[';
+    for (const element of value as readonly unknown[]) {
+      yield before;
+      yield* jsonPieces(element === undefined ? null : element);
+      before = ',';
+    }
+    yield ']';
+  } else {
+    let before = '{';
+    for (const [name, member] of Object.entries(value as object)) {
+      if (member === undefined) continue;
+      yield `${before}${JSON.stringify(name)}:`;
+      yield* jsonPieces(member);
+      before = ',';
+    }
+    yield '}';
+  }
+}
+
+/**
+ * What the pieces are together: a text if it is short, else its UTF-8 in parts.
+ * @param turn awaited between two parts
+ */
+export async function joined(
+  pieces: Iterable<WrittenJson>,
+  turn: () => Promise<void> | undefined,
+): Promise<string | Uint8Array[]> {
+  const parts: Uint8Array[] = [];
+  let text = '';
+  const encode = () => {
+    if (text !== '') parts.push(Buffer.from(text));
+    text = '';
+  };
+  for (const piece of pieces) {
+    if (typeof piece !== 'string') {
+      encode();
+      parts.push(...piece);
+      continue;
+    }
+    for (const slice of slicesOf(piece)) {
+      text += slice;
+      if (text.length <= longestPiece) continue;
+      encode();
+      const wait = turn();
+      if (wait) await wait;
+    }
+  }
+  if (parts.length === 0) return text;
+  encode();
+  return parts;
+}
+
+/** A text in slices of the length of a piece; none ends between the halves of a character (RFC 8259, section 8.2). */
+function* slicesOf(text: string): Generator<string> {
+  if (text === '') yield text;
+  for (let from = 0; from < text.length;) {
+    let to = Math.min(from + longestPiece, text.length);
+    const last = text.charCodeAt(to - 1);
+    if (last >= 0xd800 && last < 0xdc00 && to < text.length) to += 1;
+    yield text.slice(from, to);
+    from = to;
+  }
+}

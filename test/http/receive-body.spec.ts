@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import fastify, { type FastifyInstance } from 'fastify';
+import { receiveBody } from '../../src/http/receive-body.js';
+
+const mebibyte = 1024 * 1024;
+const inTwoParts = `POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n`;
+
+let server: FastifyInstance;
+let port: number;
+let bodies: Buffer[];
+
+beforeAll(async () => {
+  server = fastify({ bodyLimit: 2 * mebibyte });
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('*', receiveBody);
+  server.post('/', ({ body }) => {
+    bodies.push(body as Buffer);
+    return 'taken';
+  });
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  port = (server.server.address() as AddressInfo).port;
+});
+beforeEach(() => (bodies = []));
+afterAll(() => server.close());
+
+async function open(): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function answerTo(...parts: readonly (string | Buffer)[]): Promise<string> {
+  const socket = await open();
+  for (const part of parts) {
+    socket.write(part);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  let text = '';
+  for await (const chunk of socket) text += String(chunk);
+  return text;
+}
+
+const chunked = (...chunks: readonly Buffer[]) =>
+  Buffer.concat([
+    ...chunks.flatMap((chunk) => [Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')]),
+    Buffer.from('0\r\n\r\n'),
+  ]);
+
+test.each([
+  ['with its length', (body: Buffer) => [`content-length: ${body.length}\r\n\r\n`, body]],
+  ['in parts', (body: Buffer) => [`content-length: ${body.length}\r\n\r\n`, body.subarray(0, 7), body.subarray(7)]],
+  [
+    'in chunks',
+    (body: Buffer) => ['transfer-encoding: chunked\r\n\r\n', chunked(body.subarray(0, 7), body.subarray(7))],
+  ],
+])('a body that is sent %s is received as it is', async (_how, send) => {
+  const body = Buffer.from(Array.from({ length: 300_000 }, (_, at) => at % 251));
+  expect(await answerTo(inTwoParts, 'content-type: application/json\r\n', ...send(body))).toMatch(/^HTTP\/1.1 200 /);
+  expect(bodies).toEqual([body]);
+});
+
+test.each([
+  ['announced as longer than 2 MiB', ['content-length: 2097153\r\n\r\n']],
+  [
+    'longer than 2 MiB in chunks',
+    ['transfer-encoding: chunked\r\n\r\n', chunked(Buffer.alloc(2 * mebibyte), Buffer.alloc(1))],
+  ],
+])('one that is %s is refused', async (_how, parts) => {
+  const answer = await answerTo(inTwoParts, 'content-type: application/json\r\n', ...parts);
+  expect(answer).toContain('request body is larger than 2 MiB');
+  expect(bodies).toEqual([]);
+});
+
+test('one that breaks off is nobody’s', async () => {
+  const closed = new Promise<void>((resolve) =>
+    server.server.once('connection', (peer) => peer.once('close', () => resolve())),
+  );
+  const socket = await open();
+  socket.write(`${inTwoParts}content-type: application/json\r\ncontent-length: 100\r\n\r\n{}`);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  socket.destroy();
+  await closed;
+  expect(bodies).toEqual([]);
+});
