@@ -35,29 +35,94 @@ export class BrokenChain extends Error {
   }
 }
 
+/** A string of more characters, if nothing in it needs an escape, is a piece by itself. */
+const longString = 64 * 1024;
+
 /**
  * RFC 8785 (JCS) text of a plain JSON value. An object member that is undefined is left out, as in the stored JSON.
  * @throws {TypeError} on what JSON or I-JSON cannot hold: NaN, infinities, bigint, functions, lone surrogates, `toJSON`
  */
 export function canonicalJson(value: unknown): string {
-  switch (typeof value) {
-    case 'string':
-      return canonicalString(value);
-    case 'number':
-      if (!Number.isFinite(value)) throw new TypeError(`the number ${value} has no JSON form: use a finite number`);
-      // RFC 8785, 3.2.2.3 is ECMAScript's Number::toString, which also turns -0 into 0.
-      return String(value);
-    case 'boolean':
-      return value ? 'true' : 'false';
-    case 'object':
-      if (value === null) return 'null';
-      return Array.isArray(value) ? canonicalArray(value) : canonicalObject(value as Record<string, unknown>);
-    default:
-      throw new TypeError(`a value of type ${typeof value} has no JSON form: pass plain JSON`);
-  }
+  return canonicalPieces(value).reduce((before, piece) => before + piece);
+}
+
+/**
+ * The same in pieces: who writes them one by one copies no long string into a longer one first.
+ * @throws {TypeError} as `canonicalJson` does
+ */
+export function canonicalPieces(value: unknown): readonly string[] {
+  const text = new CanonicalText();
+  text.add(value);
+  return text.pieces;
 }
 
 const NEEDS_CARE = /["\\\u0000-\u001f\ud800-\udfff]/;
+
+class CanonicalText {
+  readonly #before: string[] = [];
+  #latest = '';
+
+  get pieces(): readonly string[] {
+    return [...this.#before, this.#latest];
+  }
+
+  add(value: unknown): void {
+    switch (typeof value) {
+      case 'string':
+        return this.#addString(value);
+      case 'number':
+        if (!Number.isFinite(value)) throw new TypeError(`the number ${value} has no JSON form: use a finite number`);
+        // RFC 8785, 3.2.2.3 is ECMAScript's Number::toString, which also turns -0 into 0.
+        this.#latest += String(value);
+        return;
+      case 'boolean':
+        this.#latest += value ? 'true' : 'false';
+        return;
+      case 'object':
+        if (value === null) this.#latest += 'null';
+        else if (Array.isArray(value)) this.#addArray(value);
+        else this.#addObject(value as Record<string, unknown>);
+        return;
+      default:
+        throw new TypeError(`a value of type ${typeof value} has no JSON form: pass plain JSON`);
+    }
+  }
+
+  #addString(text: string): void {
+    if (text.length > longString && !NEEDS_CARE.test(text)) {
+      this.#before.push(`${this.#latest}"`, text);
+      this.#latest = '"';
+    } else {
+      this.#latest += canonicalString(text);
+    }
+  }
+
+  #addArray(values: readonly unknown[]): void {
+    let before = '[';
+    for (let index = 0; index < values.length; index++) {
+      this.#latest += before;
+      this.add(values[index]);
+      before = ',';
+    }
+    this.#latest += before === '[' ? '[]' : ']';
+  }
+
+  #addObject(members: Record<string, unknown>): void {
+    if (typeof members['toJSON'] === 'function') {
+      throw new TypeError('an object with a `toJSON` method is not plain JSON: pass what it stands for');
+    }
+    let before = '{';
+    // The default order of sort() is by UTF-16 code units, as RFC 8785, 3.2.3 asks.
+    for (const key of Object.keys(members).sort()) {
+      const value = members[key];
+      if (value === undefined) continue;
+      this.#latest += `${before}${canonicalString(key)}:`;
+      this.add(value);
+      before = ',';
+    }
+    this.#latest += before === '{' ? '{}' : '}';
+  }
+}
 
 function canonicalString(text: string): string {
   // Nearly every string needs no escape, and the test is several times cheaper than JSON.stringify.
@@ -66,30 +131,6 @@ function canonicalString(text: string): string {
     throw new TypeError(`the text ${JSON.stringify(text)} has a lone surrogate: RFC 8785 allows valid Unicode only`);
   }
   return JSON.stringify(text);
-}
-
-function canonicalArray(values: readonly unknown[]): string {
-  if (values.length === 0) return '[]';
-  let text = '[';
-  for (let index = 0; index < values.length; index++) {
-    if (index > 0) text += ',';
-    text += canonicalJson(values[index]);
-  }
-  return `${text}]`;
-}
-
-function canonicalObject(members: Record<string, unknown>): string {
-  if (typeof members['toJSON'] === 'function') {
-    throw new TypeError('an object with a `toJSON` method is not plain JSON: pass what it stands for');
-  }
-  let text = '';
-  // The default order of sort() is by UTF-16 code units, as RFC 8785, 3.2.3 asks.
-  for (const key of Object.keys(members).sort()) {
-    const value = members[key];
-    if (value === undefined) continue;
-    text += `${text === '' ? '{' : ','}${canonicalString(key)}:${canonicalJson(value)}`;
-  }
-  return text === '' ? '{}' : `${text}}`;
 }
 
 /** An event as the chain covers it: its place, its content, and its metadata without the link. */
@@ -177,7 +218,7 @@ export function linkTexts(
   metadata: string,
 ): string {
   const rest = restOfLink(event, metadata);
-  return linkPlaced(previousHash, new PlacedText(data, HASH_BYTES + linkStart.length, rest.length * 3), rest);
+  return linkPlaced(previousHash, new PlacedText([data], HASH_BYTES + linkStart.length, rest.length * 3), rest);
 }
 
 /** What the link of an event covers after its data. Written in canonical order: members need not be sorted for every event. */

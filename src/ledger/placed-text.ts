@@ -16,17 +16,20 @@ export class PlacedText {
   readonly length: number;
 
   /**
+   * @param pieces the text, in pieces
    * @param before most bytes that may be hashed before the text
    * @param after most bytes that may be hashed after it
    */
   constructor(
-    text: string,
+    pieces: readonly string[],
     private readonly before: number,
     after: number,
   ) {
-    this.buffer = roomFor(text, before + after);
-    this.length = this.buffer.write(text, before, 'utf8');
-    this.end = before + this.length;
+    this.buffer = roomFor(pieces, before + after);
+    let end = before;
+    for (const piece of pieces) end += this.buffer.write(piece, end, 'utf8');
+    this.length = end - before;
+    this.end = end;
   }
 
   /** SHA-256, in hex, of bytes given in hex, a text, this text and another text. */
@@ -42,10 +45,10 @@ export class PlacedText {
   }
 }
 
-function roomFor(text: string, around: number): Buffer {
+function roomFor(pieces: readonly string[], around: number): Buffer {
   // A UTF-16 code unit takes at most three bytes in UTF-8.
-  if (text.length * 3 + around <= kept.length) return kept;
-  const size = Buffer.byteLength(text) + around;
+  if (pieces.reduce((sum, { length }) => sum + length * 3, around) <= kept.length) return kept;
+  const size = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), around);
   if (size <= kept.length) return kept;
   const buffer = Buffer.allocUnsafeSlow(size);
   if (size <= mostKept) kept = buffer;

@@ -1,5 +1,5 @@
 import { idFromHash } from './ids.js';
-import { canonicalJson, GENESIS_HASH, linkPlaced, restOfLink, type EventMetadata } from './chain.js';
+import { canonicalJson, canonicalPieces, GENESIS_HASH, linkPlaced, restOfLink, type EventMetadata } from './chain.js';
 import type { ExpectedRevision, NewEvent } from './event-store.js';
 import { PlacedText } from './placed-text.js';
 import { schemaVersionOf } from './upcast.js';
@@ -46,10 +46,11 @@ export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed
   const events = facts.map(({ type, data, metadata: said, ...given }): NewEvent => {
     revision += 1;
     const metadata = { ...said, schemaVersion: schemaVersionOf(type) };
-    const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
+    const pieces = canonicalPieces(data);
+    const texts = [pieces.reduce((text, piece) => text + piece), canonicalJson(metadata)] as const;
     const before = `${stream}\0${hash}\0${type}\0`;
     const around = (texts[1].length + before.length + longestAround) * 3;
-    const placed = new PlacedText(texts[0], around, around);
+    const placed = new PlacedText(pieces, around, around);
     const id = given.id ?? idFromHash(placed.hashBetween('', before, `\0${texts[1]}`));
     hash = linkPlaced(hash, placed, restOfLink({ stream, revision, id, type }, texts[1]));
     hashes.push(hash);

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import {
   BrokenChain,
   canonicalJson,
+  canonicalPieces,
   chainEvent,
   GENESIS_HASH,
   linkTexts,
@@ -23,6 +24,24 @@ interface Vectors {
 }
 
 const rfc8785 = JSON.parse(readFileSync(new URL('../vectors/jcs/rfc8785.json', import.meta.url), 'utf8')) as Vectors;
+
+describe('canonicalPieces', () => {
+  const long = 64 * 1024 + 1;
+
+  test('a long string is a piece by itself', () => {
+    const text = 'a'.repeat(long);
+    expect(canonicalPieces({ b: [text, 1], a: true })).toEqual(['{"a":true,"b":["', text, '",1]}']);
+    expect(canonicalJson([text])).toBe(JSON.stringify([text]));
+  });
+
+  test.each([
+    ['one with what JSON escapes', '"'.repeat(long)],
+    ['one with characters of two code units', '😀'.repeat(long)],
+    ['a short one', 'a'.repeat(long - 1)],
+  ])('%s is not', (_what, text) => {
+    expect(canonicalPieces([text])).toEqual([JSON.stringify([text])]);
+  });
+});
 
 describe('canonicalJson', () => {
   it.each(rfc8785.numbers)('writes the number $ieee754 as $json (RFC 8785, Appendix B)', ({ ieee754, json }) => {

@@ -16,7 +16,8 @@ test.each([
   ['one longer than any buffer that is kept', 'a'.repeat(9_000_000)],
   ['a short one after it', 'short'],
 ])('%s is hashed with what stands around it, as often as one likes', (_what, text) => {
-  const placed = new PlacedText(text, 200, 300);
+  const middle = text.indexOf('a', text.length / 2);
+  const placed = new PlacedText([text.slice(0, middle), text.slice(middle)], 200, 300);
   expect(placed.length).toBe(Buffer.byteLength(text));
   expect(placed.hashBetween(link, 'before €', 'after')).toBe(expected('before €', text, 'after'));
   expect(placed.hashBetween(link, '', '')).toBe(expected('', text, ''));
@@ -24,8 +25,8 @@ test.each([
 });
 
 test('what does not fit around the text is refused, and hashes nothing else', () => {
-  const placed = new PlacedText('text', 40, 10);
+  const placed = new PlacedText(['text'], 40, 10);
   expect(() => placed.hashBetween(link, 'longer than 8', '')).toThrow(RangeError);
-  const own = new PlacedText('a'.repeat(9_000_000), 40, 10);
+  const own = new PlacedText(['a'.repeat(9_000_000)], 40, 10);
   expect(() => own.hashBetween(link, '', 'longer than 10')).toThrow(RangeError);
 });
