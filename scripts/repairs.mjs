@@ -1304,14 +1304,13 @@ export const repairs = [
   },
   {
     rule: 'R5',
-    repair: 'What webhooks are told is read, and signed, in turns.',
+    repair: 'Deliveries of webhooks begin in turns.',
     file: 'src/webhooks/deliveries.ts',
-    from: `const turn = thisThread.next(lane.path);
-    if (turn) await turn;`,
+    from: `const begins = thisThread.next(lane.path);
+    if (begins) await begins;`,
     to: '',
-    test: 'test/nets/noninterference.spec.ts',
-    named: 'what was shown to freeze others',
-    attack: 'each told to ten webhooks',
+    test: 'test/e2e/large-activities.spec.ts',
+    named: 'a webhook that is told of it',
   },
   {
     rule: 'R5',

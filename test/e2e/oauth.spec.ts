@@ -238,6 +238,18 @@ describe('a key that a login makes', () => {
   });
 });
 
+test('a token of more than 22 528 characters is refused before anything is read of it', async () => {
+  const ann = await newPerson();
+  const oidcToken = 'x'.repeat(22_529);
+  const logins = [() => ann.oauth({ oidcToken }), () => ann.oauthLogin({ oidcToken })];
+  for (const login of logins) {
+    expect(await refusal(login())).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('oidcToken: must have 1 to 22528 characters, has 22529') as string,
+    });
+  }
+});
+
 test('a login may wait for votes, and gives its result to the last voter', async () => {
   const ann = await newPerson();
   const bob = await coordinator.createUser('Bob');

@@ -1,5 +1,5 @@
 import fastify from 'fastify';
-import { writeLargeAnswersApart } from '../../src/http/large-answers.js';
+import { inParts, writeLargeAnswersApart } from '../../src/http/large-answers.js';
 
 async function answered(text: string) {
   const server = fastify();
@@ -33,4 +33,30 @@ test('a large answer is written in several turns', async () => {
 
 test('an ordinary one in the turn that made it', async () => {
   expect(await answered('€')).toBe(true);
+});
+
+test('of a large answer half a MiB is handed over at once', async () => {
+  const server = fastify();
+  const part = Buffer.alloc(256 * 1024, 'x');
+  server.get('/', async (_request, reply) => {
+    let [turns, isOver] = [0, false];
+    const others = () => {
+      turns += 1;
+      if (!isOver) setImmediate(others);
+    };
+    setImmediate(others);
+    let length = 0;
+    for await (const chunk of inParts(
+      reply,
+      Array.from({ length: 16 }, () => part),
+    ))
+      length += (chunk as Buffer).length;
+    isOver = true;
+    const announced = reply.getHeader('content-length');
+    void reply.removeHeader('content-length');
+    return { length, announced, turns };
+  });
+  const { length, announced, turns } = (await server.inject('/')).json<Record<string, number>>();
+  expect([length, announced]).toEqual([16 * part.length, 16 * part.length]);
+  expect(turns).toBeGreaterThanOrEqual(7);
 });

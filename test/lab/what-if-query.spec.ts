@@ -1,10 +1,12 @@
 import { writeFile } from 'node:fs/promises';
+import { organizationStream } from '../../src/domain/organization/organization.js';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import { Steps } from '../../src/domain/steps.js';
 import { answerRoom } from '../../src/lab/what-if-report.js';
+import { AskedEvents } from '../../src/lab/asked-events.js';
 import { readDraft } from '../../src/lab/draft.js';
-import { whatIf } from '../../src/lab/what-if.js';
+import { boundedWhatIf, whatIf } from '../../src/lab/what-if.js';
 import { WhatIfThread } from '../../src/lab/what-if-thread.js';
 import type { ResponseOf } from '../../src/client/activity-client.js';
 import type { StampingClient } from '../../src/client/stamping-client.js';
@@ -12,6 +14,8 @@ import type { EventReader } from '../../src/ledger/event-store.js';
 import { startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { TypingUser } from '../cli/typed.js';
 import { refusal } from '../e2e/exchange.js';
+import { aPolicy } from '../activities/facts.js';
+import { renamed, streamOf } from '../replay/long-stream.js';
 import { storeOf } from '../replay/store-of.js';
 
 type Answer = ResponseOf<'what_if'>;
@@ -107,6 +111,26 @@ test('what a draft costs is counted: names are sought in all users', async () =>
   const userTags = Array.from({ length: 100 }, () => ({ tag: 'Four', users: withoutUsers }));
   await onStore({ withoutUsers, userTags }, { meter: many });
   expect(many.spent).toBeGreaterThan(2 * one.spent);
+});
+
+test('one question has 100 million steps, however much its draft names', async () => {
+  const users = Array.from({ length: 100 }, () => 'Nobody');
+  const userTags = Array.from({ length: 50 }, () => ({ tag: 'none', users }));
+  const draft = readDraft({ userTags }, registry.policyEnvironment);
+  const policies = Array.from({ length: 200 }, (_, at) => aPolicy(`policy ${at}`, `number ${at}`));
+  const answerTo = (renamings: number) => {
+    const history = [...streamOf('acme', [...policies, ...renamed(renamings, 'Acme')])];
+    const events = new AskedEvents(BigInt(history.length), ({ stream, from, most }) => {
+      const page = stream === organizationStream('acme') ? history.slice(from, from + most) : [];
+      events.take(page, page.length < most);
+    });
+    return boundedWhatIf(events, { organizationId: 'acme', registry, draft, now: 0, hidesParent: true });
+  };
+  // Ten thousand names are looked for among up to 200 for each policy, and among 200 for each later event: half a million steps.
+  expect(await answerTo(50)).not.toHaveProperty('notComplete');
+  const { last, notComplete } = await answerTo(300);
+  expect(notComplete).toMatch(`used up at revision ${last}`);
+  expect(last).toBeLessThan(310);
 });
 
 test('its answer has a size: newly allowed requests have most of the room', async () => {

@@ -2,44 +2,17 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { organizationStream } from '../../src/domain/organization/organization.js';
-import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
-import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { StateAnswer, StateQuestion } from '../../src/read-models/states.js';
 import { StateThread } from '../../src/replay/state-thread.js';
 import { stateOf } from '../e2e/until.js';
 import { stateSteps } from '../../src/replay/tell-states.js';
-
-/** The chained stream of an organization: its founding, then such events. */
-function* streamOf(
-  organizationId: string,
-  following: Iterable<{ type: string; data: object }>,
-): Generator<RecordedEvent> {
-  let hash = GENESIS_HASH;
-  let revision = 0;
-  const stream = organizationStream(organizationId);
-  const whole = function* () {
-    yield { type: 'OrganizationCreated', data: { organizationId, name: 'Acme' } };
-    yield* following;
-  };
-  for (const { type, data } of whole()) {
-    const id = `event ${revision}`;
-    const metadata = { at: revision * 1_000, schemaVersion: 1, $correlationId: 'none', $causationId: 'none' };
-    hash = chainEvent(hash, { stream, revision, id, type, data, metadata });
-    yield { stream, revision, position: BigInt(revision), id, type, data, metadata: { ...metadata, hash } };
-    revision++;
-  }
-}
+import { renamed, streamOf } from './long-stream.js';
 
 const policies = (count: number, notes: string) =>
   Array.from({ length: count }, (_, index) => ({
     type: 'PolicyCreated',
     data: { policyId: `policy ${index}`, policyName: `number ${index}`, effect: 'EFFECT_ALLOW', notes },
   }));
-
-const renamed = function* (count: number, name: string) {
-  for (let index = 0; index < count; index++) yield { type: 'OrganizationRenamed', data: { name } };
-};
 
 const storeOf = (following: () => Iterable<{ type: string; data: object }>) => {
   let read = 0;

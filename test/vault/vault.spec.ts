@@ -393,6 +393,29 @@ it('keeps so many bytes of secrets in memory, and reads the others again', async
   expect(reads).toBe(110);
 });
 
+it('keeps 64 MiB of sealed secrets unless told otherwise', async () => {
+  const store = new SteeredStore();
+  await seal(vaultOn(store), 'one', ['long', 'short']);
+  const [long, short] = (await eventsOf(store, 'vault-one')).map(({ type, data }) => ({ type, data: data as object }));
+  const sealed = 'A'.repeat(4 * 1024 * 1024);
+  const vaultIds = Array.from({ length: 17 }, (_, index) => `v${index}`);
+  for (const vaultId of vaultIds) {
+    await forge(store.inner, `vault-${vaultId}`, [{ ...long!, data: { ...long!.data, sealed } }, short!]);
+  }
+  const vault = vaultOn(store);
+  for (const vaultId of vaultIds) await vault.names(vaultId);
+  let reads = 0;
+  store.tamper = (event) => {
+    reads += 1;
+    return event;
+  };
+  // Of a vault in memory only the last event is read; there were 68 MiB.
+  await vault.names('v16');
+  expect(reads).toBe(1);
+  await vault.names('v0');
+  expect(reads).toBe(3);
+});
+
 it('counts how long secrets are: few long ones take the room of many short ones', async () => {
   const store = new SteeredStore();
   const writer = vaultOn(store);

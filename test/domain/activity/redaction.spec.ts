@@ -44,6 +44,24 @@ test('whatever comes after two thousand possible tokens is taken for one', () =>
   expect(payloadOf(`${candidates(3_000)} ${dead}`)).toMatch(new RegExp(`${unread}$`));
 });
 
+test('base64 is looked into as far as a token may be in it', () => {
+  const wrapped = (length: number) => {
+    const [header, claims] = [
+      base64url({ alg: 'ES256' }),
+      base64url({ exp: now / 1000 + 1000, sub: 'x'.repeat(length) }),
+    ];
+    const [whole, rest] = [`${header}.${claims}.c2lnbmF0dXJl`, `${header}.${claims}.`];
+    return [whole, rest].map((text) => Buffer.from(text).toString('base64')) as [string, string];
+  };
+  const [longest, told] = wrapped(18_000);
+  expect(longest.length).toBeGreaterThan(32_000);
+  expect(payloadOf(longest)).toBe(told);
+  // No issuer’s token is as long as that, and so nothing would take it.
+  const [tooLong] = wrapped(18_500);
+  expect(tooLong.length).toBeLessThan(33_500);
+  expect(payloadOf(tooLong)).toBe(tooLong);
+});
+
 test('JSON in texts is looked into only so far; what is spelled out has no signature all the same', () => {
   const large = Array.from({ length: 10 }, () => JSON.stringify(['x'.repeat(60_000)]));
   const padding = [...large, ...Array.from({ length: 400 }, () => '[]')];

@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { claimStream } from '../../src/domain/organization/claims.js';
+import { ClaimRecorder } from '../../src/engine/claim-recorder.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import { claimsModel, claimsRevision, dueClaims, firstClaim } from '../../src/read-models/claims.js';
+import { ReadModelDatabase } from '../../src/read-models/database.js';
+import { Projector } from '../../src/read-models/projector.js';
+import { ManualClock } from '../../src/testing/deterministic.js';
+import { until } from '../e2e/until.js';
+import { storeOf } from '../replay/store-of.js';
+
+const child = 'acfbdea9-01af-8f83-8d74-bbcf4b250a04';
+/** The child is deleted from there on. */
+const end = 119;
+
+async function recorded(name: string): Promise<readonly string[]> {
+  const lines = await readFile(new URL(`../golden/${name}.v1.jsonl`, import.meta.url), 'utf8');
+  return lines.split('\n').filter(Boolean);
+}
+
+const eventsOf = (lines: readonly string[]): readonly RecordedEvent[] =>
+  lines.map((line) => JSON.parse(line) as RecordedEvent).filter(({ position }) => Number(position) < end);
+
+test('the proofs of a store from before the order are recorded 256 at a time', async () => {
+  const family = eventsOf(await recorded('family'));
+  const lines = await recorded('family-child');
+  const founded = family.find(({ data }) => (data as { subOrganizationId?: string }).subOrganizationId === child)!;
+  const twins = Array.from({ length: 100 }, (_, at) => child.replace(/.{4}$/, String(1_000 + at)));
+  const history = twins.flatMap((twin) => [
+    { ...founded, data: { subOrganizationId: twin, name: twin } },
+    ...eventsOf(lines.map((line) => line.replaceAll(child, twin))),
+  ]);
+  const all = [...family, ...history].map((event, at) => ({ ...event, position: BigInt(at) }));
+  const rows = new ReadModelDatabase(':memory:');
+  const projector = new Projector(rows, [claimsModel], { identity: 'test', head: BigInt(all.length) });
+  const project = (events: readonly RecordedEvent[]) => {
+    for (const { failure } of projector.project(events)) if (failure !== undefined) throw new Error(failure);
+  };
+  project(all);
+  const due = dueClaims(rows, 1_000_000);
+  expect(due.length).toBeGreaterThan(256);
+
+  const store = await storeOf([]);
+  const together: number[] = [];
+  const { append } = store;
+  const failures: unknown[] = [];
+  const [parentId] = due.map((one) => one.parentId);
+  let shown = -1;
+  store.append = async (stream, events, expected) => {
+    together.push(events.length);
+    return append.call(store, stream, events, expected);
+  };
+  const recorder = new ClaimRecorder({
+    known: {
+      due: (most) => dueClaims(rows, most),
+      first: (parent, identifier) => firstClaim(rows, parent, identifier),
+      revision: (parent) => claimsRevision(rows, parent),
+    },
+    store,
+    clock: new ManualClock(Date.UTC(2026, 5, 1)),
+    async passed() {
+      const events: RecordedEvent[] = [];
+      for await (const event of store.read(claimStream(parentId!), shown + 1)) events.push(event);
+      shown += events.length;
+      project(events.map(({ position, ...event }) => ({ ...event, position: position + BigInt(all.length) })));
+    },
+    failed: (error) => failures.push(error),
+  });
+  recorder.look();
+  await until('all have their place, or none gets one', () => failures.length > 0 || dueClaims(rows, 1).length === 0);
+  await recorder.close();
+  expect(failures).toEqual([]);
+  expect(Math.max(...together)).toBe(256);
+  expect(together.reduce((sum, one) => sum + one)).toBe(due.length);
+});
