@@ -59,7 +59,7 @@ async function turnsOf(work: () => Promise<unknown>): Promise<string> {
 
 test('a large activity is read, parsed, told and written in turns of its own by a query', async () => {
   const [{ id: activityId }, { id: smallId }] = [await sign(large), await sign('small')];
-  const query = (asked: object) => () => coordinator.client.query('get_activity', asked);
+  const query = (asked: { activityId: string }) => () => coordinator.client.query('get_activity', asked);
   expect(await turnsOf(query({ activityId: smallId }))).toBe('any');
   expect(await turnsOf(query({ activityId }))).toMatch(/^any alone alone alone( any){5,}$/);
 });

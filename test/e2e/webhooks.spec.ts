@@ -2,7 +2,7 @@ import { verifyTurnkeyWebhookSignature } from '@turnkey/crypto';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { startCoordinator, type StampingClient, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
-import { attempt } from '../../src/webhooks/attempt.js';
+import { attempt, contentOf } from '../../src/webhooks/attempt.js';
 import { exchange } from './exchange.js';
 import { countersign, Installation, type Run } from './installation.js';
 import { resultOf, sdkClient } from './login-world.js';
@@ -379,14 +379,14 @@ test('a host that leads to a private address by the time of the delivery is not 
     eventId: 'e',
     eventType: 'x',
     organizationId: 'o',
-    text: '{}',
   };
   const signer = { jwk: { kid: 'k' }, sign: () => Promise.resolve(new Uint8Array(64)) };
+  const content = await contentOf({}, { signer, eventId: 'e', at: 0, turn: () => undefined });
   const { signal } = new AbortController();
   await resolve();
   for (let count = 0; count < 2; count++) {
     const fetch = guardedFetch({ allowPrivateNetwork: false, resolve });
-    expect(await attempt(message, { fetch, signer, now: 0, signal })).toEqual({
+    expect(await attempt({ ...message, content }, { fetch, signer, signal })).toEqual({
       kind: 'refused',
       reason:
         'host `hooks.example` resolves to an address that this server does not call: use a public one (for development, ' +

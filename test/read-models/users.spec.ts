@@ -2,7 +2,7 @@ import { getApiKeys, usersModel } from '../../src/read-models/users.js';
 import { getOauthProviders } from '../../src/read-models/oauth-providers.js';
 import type { Rows } from '../../src/read-models/database.js';
 import type { OrganizationRequest, QueryDefinition } from '../../src/read-models/define-query.js';
-import { partOf, type Page } from '../../src/read-models/pages.js';
+import { partOf, type TextPage } from '../../src/read-models/pages.js';
 import { validate } from '../../src/wire/validate.js';
 import { anApiKey, anIdentity, anOrganization, aUser } from '../activities/facts.js';
 import { id } from '../activities/given.js';
@@ -19,7 +19,7 @@ async function ask<Request extends OrganizationRequest, Response extends object>
     validate(query.request, { organizationId, ...request }),
     rowsAlone(rows, organizationId),
   );
-  const [page] = Object.values(answer) as [Page];
+  const [page] = Object.values(answer) as [TextPage];
   return page.texts.map((text) => JSON.parse(text) as Record<string, string>);
 }
 

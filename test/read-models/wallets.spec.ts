@@ -3,7 +3,7 @@ import type { OrganizationEvent } from '../../src/domain/organization/organizati
 import type { AccountFacts } from '../../src/domain/organization/wallets.js';
 import { validate } from '../../src/wire/validate.js';
 import type { Rows } from '../../src/read-models/database.js';
-import type { Page } from '../../src/read-models/pages.js';
+import type { TextPage } from '../../src/read-models/pages.js';
 import type { OrganizationRequest, QueryDefinition } from '../../src/read-models/define-query.js';
 import {
   getWallet,
@@ -273,7 +273,7 @@ describe('wallets', () => {
   it('are listed in the order of their creation, as what happened left them', async () => {
     const shown = async (count: number) => {
       const asked = rowsOf(walletsModel, history, after.slice(0, count));
-      const { wallets } = await (ask(listWallets, asked, {}) as object as Promise<{ wallets: Page }>);
+      const { wallets } = await (ask(listWallets, asked, {}) as object as Promise<{ wallets: TextPage }>);
       return wallets.texts.map((text) => JSON.parse(text) as { walletName: string });
     };
     expect(await shown(2)).toEqual([
