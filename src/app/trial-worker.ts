@@ -1,10 +1,14 @@
 /**
  * A coordinator in memory on which examples of analyses are executed, in a process of its own: it ends with the process that
- * started it. Its clock stands where it was last told to, and nothing that it would send leaves it.
+ * started it. Its clock stands where it was last told to, and nothing that it would send leaves it: it runs as a restored copy
+ * does. It is told the time, or the key of somebody for whom it founds another organization without a parent.
  */
+import { randomUUID } from 'node:crypto';
 import { readConfig } from '../config/config.js';
+import { foundOrganization } from '../decide/found-organization.js';
 import { deliveryBy } from '../delivery/open-delivery.js';
 import { createLogger } from '../http/logger.js';
+import type { EventStore } from '../ledger/event-store.js';
 import { openEventStore } from '../ledger/stores/open-event-store.js';
 import type { Clock } from '../ports/clock.js';
 import { projectInMemory } from '../read-models/projecting.js';
@@ -24,11 +28,15 @@ class ToldClock implements Clock {
 const reply = (message: object): void => void process.send?.(message);
 const clock = new ToldClock();
 
+/** None before the start. */
+let opened: EventStore | undefined;
+
 /** Starts at this time. */
 async function start(at: number): Promise<void> {
   clock.time = at;
-  const config = readConfig({ PORT: '0', LOG_LEVEL: 'silent' });
+  const config = readConfig({ PORT: '0', LOG_LEVEL: 'silent', RESTORED: 'true' });
   const store = await openEventStore('memory:', '');
+  opened = store;
   const randomness = systemRandomness();
   const keyEncryption = new LocalKeyEncryption([randomness.bytes(32)], randomness);
   let root: Omit<RootCredentials, 'apiUrl'> | undefined;
@@ -54,12 +62,28 @@ async function start(at: number): Promise<void> {
   reply({ apiUrl: await app.getUrl(), ...root });
 }
 
-process.on('message', ({ at }: { readonly at: number }) => {
-  if (clock.time === 0) {
-    void start(at).catch((error: unknown) => reply({ error: error instanceof Error ? error.message : String(error) }));
-    return;
-  }
-  clock.time = at;
-  reply({ at });
+async function found(store: EventStore, apiPublicKey: string): Promise<void> {
+  const organizationId = randomUUID();
+  await foundOrganization(store, {
+    organizationId,
+    organizationName: 'Example',
+    userId: randomUUID(),
+    userName: 'Founder',
+    apiPublicKey,
+    curve: 'API_KEY_CURVE_P256',
+    at: clock.now(),
+  });
+  reply({ organizationId });
+}
+
+async function take(told: { readonly at: number } | { readonly found: string }): Promise<void> {
+  if ('found' in told) return found(opened!, told.found);
+  if (!opened) return start(told.at);
+  clock.time = told.at;
+  reply(told);
+}
+
+process.on('message', (told: Parameters<typeof take>[0]) => {
+  void take(told).catch((error: unknown) => reply({ error: error instanceof Error ? error.message : String(error) }));
 });
 process.on('disconnect', () => process.exit());

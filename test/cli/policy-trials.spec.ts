@@ -1,3 +1,4 @@
+import { TrialCoordinator } from '../../src/cli/trial/trial-coordinator.js';
 import { makers } from '../../src/cli/trial/trial-parameters.js';
 import { Trials } from '../../src/cli/trial/trials.js';
 import type { Claim, FoundCase } from '../../src/lab/analysis-subject.js';
@@ -6,14 +7,20 @@ import { claimOf, executed, fileOf, ofKind, trials, whyNot, type Case } from './
 afterAll(() => trials.end());
 
 const two = 'consensus: approvers.count() >= 2';
+/** What only the root quorum does, what everybody does for themselves, and what takes no votes. */
+const atOnce =
+  /_(?:ORGANIZATION_NAME|ORGANIZATION_FEATURE|ROOT_QUORUM)$|_DELETE_SUB_ORGANIZATION$|_SESSION(?:_V2)?$|_LOGIN$|_RELEASE_CONTACT$/;
 
-it.each(Object.keys(makers))('a trial executes the least request of %s', async (type) => {
-  const isRootOnly = /_ORGANIZATION_(?:NAME|FEATURE)$/.test(type);
-  const by = isRootOnly ? ['Ann'] : ['Dev', 'Ops'];
+// Here the verb refuses what is wrong; after votes it would be an activity that was allowed and failed.
+it.each(Object.keys(makers))('a trial executes the least request of %s by the root quorum', async (type) => {
+  expect(await executed([], { type, by: ['Ann'] })).toEqual({ outcome: 'executed', steps: [['allowed']] });
+});
+
+it.each(Object.keys(makers).filter((type) => !atOnce.test(type)))('a trial takes votes on %s', async (type) => {
   const policy = `condition: "activity.kind == '${ofKind(type)}'", ${two}`;
-  expect(await executed(isRootOnly ? [] : [policy], { type, by })).toEqual({
+  expect(await executed([policy], { type, by: ['Dev', 'Ops'] })).toEqual({
     outcome: 'executed',
-    steps: [isRootOnly ? ['allowed'] : ['waits', 'allowed']],
+    steps: [['waits', 'allowed']],
   });
 });
 
@@ -97,6 +104,71 @@ it('a trial sends codes of the length that the example has', async () => {
   const of = (length: bigint) => ({ type, by: ['Dev'], params: { otp_length: length } });
   expect(await executed(condition, of(7n))).toMatchObject({ outcome: 'executed' });
   expect(await whyNot(of(10n))).toBe('no code has 10 characters');
+});
+
+it('a trial releases the contact that the example has, in a sub-organization', async () => {
+  const type = 'ACTIVITY_TYPE_RELEASE_CONTACT';
+  const condition = "activity.params.contact == '+13214567890' && activity.params.leave_unreachable";
+  const params = { contact: '+13214567890', leave_unreachable: true };
+  expect(await executed([`condition: "${condition}"`], { type, by: ['Dev'], params })).toEqual({
+    outcome: 'executed',
+    steps: [['allowed']],
+  });
+  expect(await whyNot({ type, params: { contact: '+1' } })).toBe('nobody is reached by `+1`');
+  expect(await whyNot({ type, by: ['Dev', 'Ops'] })).toContain('nobody votes on the release');
+});
+
+it('a trial deletes accounts of the wallets that the example has', async () => {
+  const condition = 'condition: "wallets.count() == 2 && wallets.any(w, w.label == \'Old\')"';
+  const resources = { wallets: [{ label: 'Old' }, {}] };
+  const given = { type: 'ACTIVITY_TYPE_DELETE_WALLET_ACCOUNTS', by: ['Dev'], resources };
+  expect(await executed([condition], given)).toEqual({ outcome: 'executed', steps: [['allowed']] });
+  expect(await whyNot({ ...given, resources: { wallets: [] } })).toBe('nobody deletes no wallets');
+});
+
+it('a trial has sessions denied, and knows who deletes an organization', async () => {
+  const { file, subject } = fileOf('effect: deny, condition: "activity.action == \'CREATE\'"');
+  const claim = claimOf(subject, { type: 'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION', by: ['Dev'] });
+  expect(await trials.execute([{ ...claim, isAllowed: false }], subject, file.names)).toEqual({
+    outcome: 'executed',
+    steps: [['denied']],
+    as: 'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2',
+  });
+  expect(await trials.execute([claim], subject, file.names)).toMatchObject({ outcome: 'disagreed' });
+  expect(await whyNot({ type: 'ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION' })).toContain('only a member of its root quorum');
+});
+
+it.each(['DELETE_USERS', 'ENABLE_AUTH_PROXY', 'DELETE_SUB_ORGANIZATION'])(
+  'a trial reports that %s is allowed, whatever it changed',
+  async (verb) => {
+    const { file, subject } = fileOf('effect: allow');
+    const claim = claimOf(subject, { type: `ACTIVITY_TYPE_${verb}`, by: ['Ann'] });
+    expect(await trials.execute([{ ...claim, isAllowed: false }], subject, file.names)).toEqual({
+      outcome: 'disagreed',
+      why: 'in a coordinator it is allowed, and should be not allowed',
+    });
+  },
+);
+
+it('a trial needs no root quorum, with a parent or without', async () => {
+  const quorum = { threshold: 1, userIds: [] };
+  for (const type of ['ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', 'ACTIVITY_TYPE_CREATE_USER_TAG']) {
+    const { file, subject } = fileOf(`condition: "activity.kind == '${ofKind(type)}'"`);
+    const claim = claimOf(subject, { type, by: ['Ann'] });
+    const under = (policies: typeof subject.policies, isAllowed: boolean) =>
+      trials.execute([{ ...claim, isAllowed, set: { policies, quorum } }], subject, file.names);
+    expect(await under(subject.policies, true)).toMatchObject({ outcome: 'executed' });
+    expect(await under([], false)).toEqual({ outcome: 'executed', steps: [['denied']] });
+  }
+});
+
+it('a coordinator of examples delivers nothing', async () => {
+  const coordinator = await TrialCoordinator.start(Date.UTC(2026, 0, 5));
+  const metrics = await (await fetch(`${coordinator.url}/metrics`)).text();
+  await coordinator.end();
+  expect(metrics).toContain('countersign_');
+  // Only who delivers counts what waits for it.
+  expect(metrics).not.toContain('countersign_webhook_deliveries_waiting');
 });
 
 it('a trial executes a request under each of two sets', async () => {

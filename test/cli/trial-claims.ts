@@ -44,7 +44,7 @@ const sign = 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2';
 
 /** That policies allow a request. */
 export function claimOf(subject: AnalysisSubject, { type = sign, by, resources = {}, params = {} }: Case): Claim {
-  const { kind, resource, action, isRootOnly } = rules.activities.find((one) => one.type === type)!;
+  const { kind, resource, action, isRootOnly, own } = rules.activities.find((one) => one.type === type)!;
   const approvals = by.map((text) => {
     const [name, how] = text.split(' by ');
     const { userId, credentials } = subject.users.find(({ userName }) => userName === name)!;
@@ -62,7 +62,7 @@ export function claimOf(subject: AnalysisSubject, { type = sign, by, resources =
     resources,
     submitterId: approvals[0]!.userId,
     rootQuorumOnly: isRootOnly,
-    ownCredentials: false,
+    ownCredentials: own === 'session' && own,
   };
   return { found: { request, users: subject.users, approvals, now }, set: subject, isAllowed: true };
 }

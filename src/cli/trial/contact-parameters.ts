@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { none } from './organization-parameters.js';
 import { NotExecuted } from './trial-facts.js';
 import { newKey } from './trial-organization.js';
@@ -48,7 +49,8 @@ export const contactParameters: Makers = {
 
 /** Somebody with an e-mail address of their own: a sub-organization reaches only its users. */
 async function reached({ organization: { founder } }: Making) {
-  const email = 'reached@example.com';
+  // Another for each example: codes for one address are limited, and the clock may stand.
+  const email = `${randomUUID()}@example.com`;
   const { userIds } = await founder.perform('ACTIVITY_TYPE_CREATE_USERS_V4', {
     users: [{ userName: 'Reached', userEmail: email, ...none }],
   });

@@ -65,16 +65,18 @@ export const keyParameters: Makers = {
     const { walletId, resources } = await walletOf(making);
     return { parameters: { walletId, walletName: 'Renamed by an example' }, resources };
   },
-  async ACTIVITY_TYPE_DELETE_WALLETS({ facts, resources }) {
-    const { wallets = [{}] } = facts;
-    if (!Array.isArray(wallets) || wallets.length === 0) throw new NotExecuted('nobody deletes no wallets');
-    const made: TrialKey[] = [];
-    for (const [index, one] of (wallets as readonly PolicyValue[]).entries())
-      made.push(await resources.wallet(recordIn(one, `wallets[${index}]`)));
-    return {
-      parameters: { walletIds: made.map(({ id }) => id), deleteWithoutExport: true },
-      resources: { wallets: made.map(({ resources: real }) => real['wallet']!) },
-    };
+  async ACTIVITY_TYPE_DELETE_WALLETS(making) {
+    const { walletIds, resources } = await walletsOf(making);
+    return { parameters: { walletIds, deleteWithoutExport: true }, resources };
+  },
+  async ACTIVITY_TYPE_DELETE_WALLET_ACCOUNTS(making) {
+    const { walletIds, resources } = await walletsOf(making);
+    const walletAccountIds: string[] = [];
+    for (const walletId of walletIds) {
+      const { accounts } = await making.organization.founder.query('list_wallet_accounts', { walletId });
+      walletAccountIds.push(...accounts.map((one) => one.walletAccountId));
+    }
+    return { parameters: { walletAccountIds, deleteWithoutExport: true }, resources };
   },
   async ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2() {
     const key = { privateKeyName: 'Made by an example', curve: 'CURVE_SECP256K1' } as const;
@@ -105,6 +107,19 @@ async function upload({ founder }: TrialOrganization, read: TrialInterface): Pro
 async function walletOf({ facts, resources }: Making) {
   const { id: walletId, resources: real } = await resources.wallet(recordIn(facts['wallet'], 'wallet'));
   return { walletId, resources: { wallet: real['wallet']! } };
+}
+
+/** All wallets that an activity is about. */
+async function walletsOf({ facts, resources }: Making) {
+  const { wallets = [{}] } = facts;
+  if (!Array.isArray(wallets) || wallets.length === 0) throw new NotExecuted('nobody deletes no wallets');
+  const made: TrialKey[] = [];
+  for (const [index, one] of (wallets as readonly PolicyValue[]).entries())
+    made.push(await resources.wallet(recordIn(one, `wallets[${index}]`)));
+  return {
+    walletIds: made.map(({ id }) => id),
+    resources: { wallets: made.map(({ resources: real }) => real['wallet']!) },
+  };
 }
 
 /** What is signed as it comes, or what describes itself. */

@@ -11,7 +11,7 @@ const policy = {
 /** What a new user has none of. */
 export const none = { apiKeys: [], authenticators: [], oauthProviders: [], userTags: [] };
 
-/** What makes, changes and deletes users, tags, credentials and policies. */
+/** What makes, changes and deletes users, tags, credentials and policies, and changes who decides. */
 export const organizationParameters: Makers = {
   async ACTIVITY_TYPE_CREATE_USER_TAG() {
     return { parameters: { userTagName: 'Made by an example', userIds: [] } };
@@ -68,6 +68,9 @@ export const organizationParameters: Makers = {
   },
   async ACTIVITY_TYPE_DELETE_POLICIES(making) {
     return { parameters: { policyIds: [await policyIn(making)] } };
+  },
+  async ACTIVITY_TYPE_UPDATE_ROOT_QUORUM({ organization: { founder } }) {
+    return { parameters: { threshold: 1, userIds: [(await founder.query('whoami')).userId] } };
   },
   async ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME() {
     return { parameters: { organizationName: 'Renamed by an example' } };

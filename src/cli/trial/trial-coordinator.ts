@@ -7,7 +7,14 @@ interface Started {
   readonly organizationId: string;
   readonly apiPrivateKey: string;
 }
-type Reply = Started | { readonly at: number } | { readonly error: string };
+type Told = { readonly at: number } | { readonly found: string };
+type Done = Started | { readonly at: number } | { readonly organizationId: string };
+type Reply = Done | { readonly error: string };
+
+interface SealingKeys {
+  readonly oauthSecretEncryption: string;
+  readonly onRampEncryption: string;
+}
 
 /** Longest waits for one answer, and for the process to start, in milliseconds. */
 const longestMs = 20_000;
@@ -30,7 +37,7 @@ export class TrialCoordinator {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     try {
-      const started = await ask(child, at, longestStartMs);
+      const started = await ask(child, { at }, longestStartMs);
       if (!('apiUrl' in started)) throw new Error(`it answered ${JSON.stringify(started)} at its start`);
       return new TrialCoordinator(child, started, at);
     } catch (error) {
@@ -56,8 +63,20 @@ export class TrialCoordinator {
   async setTime(at: number): Promise<void> {
     if (at === this.time) return;
     if (at < this.time) throw new RangeError(`its clock is at ${this.time} and cannot go back to ${at}`);
-    await ask(this.child, at);
+    await ask(this.child, { at });
     this.time = at;
+  }
+
+  /** Another organization without a parent, of one user with this key, who is its root quorum. */
+  async found(key: ApiKeyPair): Promise<ActivityClient> {
+    const founded = await ask(this.child, { found: key.publicKey });
+    if (!('organizationId' in founded)) throw new Error(`it answered ${JSON.stringify(founded)} to a founding`);
+    return this.clientOf(key, founded.organizationId);
+  }
+
+  /** The keys to which secrets for others are sealed: uncompressed P-256, hex. */
+  async sealingKeys(): Promise<SealingKeys> {
+    return (await (await fetch(`${this.url}/public/v1/discovery/keys`)).json()) as SealingKeys;
   }
 
   /** Ends the process. */
@@ -71,7 +90,7 @@ export class TrialCoordinator {
 }
 
 /** One message and its answer. */
-function ask(child: ChildProcess, at: number, limitMs = longestMs): Promise<Started | { readonly at: number }> {
+function ask(child: ChildProcess, told: Told, limitMs = longestMs): Promise<Done> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void): void => {
       clearTimeout(timer);
@@ -87,6 +106,6 @@ function ask(child: ChildProcess, at: number, limitMs = longestMs): Promise<Star
       limitMs,
     );
     child.on('message', onMessage).on('exit', onExit).on('error', onError);
-    child.send({ at });
+    child.send(told);
   });
 }

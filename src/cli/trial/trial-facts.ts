@@ -30,6 +30,13 @@ export function textsIn(value: PolicyValue | undefined, path: string): readonly 
   return (known as readonly PolicyValue[]).map((one, index) => textIn(one, `${path}[${index}]`) ?? '');
 }
 
+/** @throws {NotExecuted} */
+export function flagIn(value: PolicyValue | undefined, path: string): boolean | undefined {
+  const known = factIn(value, path);
+  if (known !== undefined && typeof known !== 'boolean') throw odd(path);
+  return known;
+}
+
 /** @throws {NotExecuted} if it is negative, too */
 export function amountIn(value: PolicyValue | undefined, path: string): bigint | undefined {
   const known = factIn(value, path);

@@ -33,6 +33,7 @@ export class TrialOrganization {
     { users }: FoundCase,
     { quorum }: AnalysedSet,
     names: PolicyFile['names'],
+    isParent = false,
   ): Promise<TrialOrganization> {
     const people = users.map((user, index) => ({
       user: withEmail(user, index),
@@ -40,18 +41,11 @@ export class TrialOrganization {
       passkey: new Passkey(),
     }));
     const members = people.filter(({ user }) => quorum.userIds.includes(user.userId));
-    // Without members of their own, somebody must have founded it.
-    const founders = members.length > 0 ? members : [founderOnly()];
-    const { subOrganizationId, rootUserIds = [] } = await coordinator.root.perform(
-      'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',
-      { subOrganizationName: 'Example', rootQuorumThreshold: 1, rootUsers: founders.map(parametersOf) },
-    );
-    const founder = coordinator.clientOf(founders[0]!.key, subOrganizationId);
-    const ids = new Map(members.map(({ user }, index) => [user.userId, rootUserIds[index]!]));
+    const { founder, memberIds } = await (isParent ? parentOf : childOf)(coordinator, members);
+    const ids = new Map(members.map(({ user }, index) => [user.userId, memberIds[index]!]));
     const others = people.filter(({ user }) => !ids.has(user.userId));
     if (others.length > 0) {
-      const given = others.map((person) => ({ ...parametersOf(person), oauthProviders: [], userTags: [] }));
-      const { userIds } = await founder.perform('ACTIVITY_TYPE_CREATE_USERS_V4', { users: given });
+      const userIds = await usersIn(founder, others);
       for (const [index, { user }] of others.entries()) ids.set(user.userId, userIds[index]!);
     }
     for (const [userTagName, id] of names.get('tag') ?? []) {
@@ -75,6 +69,11 @@ export class TrialOrganization {
   async letInvite(): Promise<void> {
     const feature = { name: 'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS', value: '' } as const;
     await this.coordinator.root.perform('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', feature);
+  }
+
+  /** The keys to which secrets for others are sealed. */
+  sealingKeys(): ReturnType<TrialCoordinator['sealingKeys']> {
+    return this.coordinator.sealingKeys();
   }
 
   /** Creates the policies, and raises the threshold of the root quorum: from here on, only its members together decide. */
@@ -127,12 +126,16 @@ export class TrialOrganization {
   }
 
   /** Submits with one of a user's credentials; both by their ids in the file. @throws {ApiError} */
-  async submit(by: PolicyCredential, type: string, parameters: object): Promise<ActivityEnvelope> {
+  async submit(
+    by: PolicyCredential,
+    organizationId: string,
+    type: string,
+    parameters: object,
+  ): Promise<ActivityEnvelope> {
     const { key, passkey } = this.people.get(by.userId)!;
-    const { organizationId } = this.founder;
     const client = this.coordinator.clientOf(key, organizationId);
     if (by.credentialId === undefined) return client.submit(type, parameters);
-    const body = this.founder.submitBody(type, parameters);
+    const body = this.founder.submitBody(type, parameters, { organizationId });
     const headers = { 'X-Stamp-WebAuthn': passkey.stamp(body) };
     const url = `${this.coordinator.url}${submitPath(type)}`;
     return (await send<{ readonly activity: ActivityEnvelope }>(url, body, headers)).body.activity;
@@ -141,6 +144,31 @@ export class TrialOrganization {
 
 /** A new P-256 key pair. */
 export const newKey = (): ApiKeyPair => generateApiKeyPair((count) => randomBytes(count));
+
+/** A sub-organization whose root quorum these are, each alone. */
+async function childOf(coordinator: TrialCoordinator, members: readonly Person[]) {
+  // Without members of their own, somebody must have founded it.
+  const founders = members.length > 0 ? members : [founderOnly()];
+  const { subOrganizationId, rootUserIds = [] } = await coordinator.root.perform(
+    'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',
+    { subOrganizationName: 'Example', rootQuorumThreshold: 1, rootUsers: founders.map(parametersOf) },
+  );
+  return { founder: coordinator.clientOf(founders[0]!.key, subOrganizationId), memberIds: rootUserIds };
+}
+
+/** The same, without a parent. */
+async function parentOf(coordinator: TrialCoordinator, members: readonly Person[]) {
+  const first = await coordinator.found(newKey());
+  if (members.length === 0) return { founder: first, memberIds: [] };
+  const memberIds = await usersIn(first, members);
+  await first.perform('ACTIVITY_TYPE_UPDATE_ROOT_QUORUM', { threshold: 1, userIds: [...memberIds] });
+  return { founder: coordinator.clientOf(members[0]!.key, first.organizationId), memberIds };
+}
+
+async function usersIn(founder: ActivityClient, people: readonly Person[]): Promise<readonly string[]> {
+  const users = people.map((person) => ({ ...parametersOf(person), oauthProviders: [], userTags: [] }));
+  return (await founder.perform('ACTIVITY_TYPE_CREATE_USERS_V4', { users })).userIds;
+}
 
 const founderOnly = (): Person => ({
   user: { userId: '', userName: 'Founder', tags: [], credentials: [] },

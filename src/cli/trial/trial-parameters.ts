@@ -2,9 +2,12 @@ import type { activities } from '../../activities/index.js';
 import type { ParametersOf } from '../../client/activity-client.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import { contactParameters } from './contact-parameters.js';
+import { childParameters, parentParameters } from './family-parameters.js';
 import { interfaceParameters } from './interface-parameters.js';
 import { keyParameters } from './key-parameters.js';
 import { organizationParameters } from './organization-parameters.js';
+import { providerParameters } from './provider-parameters.js';
+import { sessionParameters } from './session-parameters.js';
 import { importParameters } from './trial-imports.js';
 import type { TrialOrganization } from './trial-organization.js';
 import type { TrialResources } from './trial-resources.js';
@@ -18,6 +21,11 @@ export interface Making {
   /** A parameter that the example gives, by its name in policies. */
   readonly given: (name: string) => string | undefined;
   readonly givenAmount: (name: string) => bigint | undefined;
+  readonly givenFlag: (name: string) => boolean | undefined;
+  /** Whether a member of the root quorum submits it. */
+  readonly isByMember: boolean;
+  /** Whether nobody else approves it. */
+  readonly isAlone: boolean;
   /** The real id of the user it is about. @throws {NotExecuted} if there is none */
   readonly user: () => string;
 }
@@ -26,6 +34,8 @@ export interface Making {
 export interface Made<Parameters> {
   readonly parameters: Parameters;
   readonly resources?: Readonly<Record<string, PolicyValue>>;
+  /** The sub-organization in which it is submitted, if it is not the organization of the users. */
+  readonly organizationId?: string;
 }
 
 type ActivityType = Extract<(typeof activities)[number], { readonly kind: 'activity' }>['type'];
@@ -42,4 +52,11 @@ export const makers: Makers = {
   ...organizationParameters,
   ...contactParameters,
   ...interfaceParameters,
+  ...sessionParameters,
+  ...providerParameters,
+  ...parentParameters,
+  ...childParameters,
 };
+
+/** Whether its examples need an organization without a parent; those of others are executed in a sub-organization. */
+export const isOfParent = (type: string): boolean => Object.hasOwn(parentParameters, type);

@@ -2,9 +2,9 @@ import { activities } from '../../activities/index.js';
 import { buildRegistry } from '../../decide/registry.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import type { Claim } from '../../lab/analysis-subject.js';
-import { amountIn, checkMade, NotExecuted, recordIn, textIn } from './trial-facts.js';
+import { amountIn, checkMade, flagIn, NotExecuted, recordIn, textIn } from './trial-facts.js';
 import type { TrialOrganization } from './trial-organization.js';
-import { makers, type Made, type Making } from './trial-parameters.js';
+import { isOfParent, makers, type Made, type Making } from './trial-parameters.js';
 import type { TrialResources } from './trial-resources.js';
 
 const { versions } = buildRegistry(activities);
@@ -17,10 +17,16 @@ export const executedKinds: ReadonlySet<string> = new Set(Object.keys(makers).ma
 export interface TrialRequest {
   /** The newest version of the example's type. */
   readonly type: string;
+  /** The organization in which it is submitted. */
+  readonly organizationId: string;
   readonly parameters: object;
   readonly resources: Readonly<Record<string, PolicyValue>>;
   readonly params: Readonly<Record<string, PolicyValue | undefined>>;
 }
+
+/** Whether the example is of an organization without a parent. */
+export const needsNoParent = ({ found: { request } }: Claim): boolean =>
+  isOfParent(versions.get(request.activity.type)!.definition.type);
 
 /** Makes the request of an example in an organization, with all that it needs there. @throws {NotExecuted} */
 export async function requestOf(
@@ -34,6 +40,7 @@ export async function requestOf(
   if (!make || definition.kind !== 'activity') throw new NotExecuted(`nothing here makes a request of ${type}`);
   const given = (name: string) => textIn(request.activity.params[name], `activity.params.${name}`);
   const givenAmount = (name: string) => amountIn(request.activity.params[name], `activity.params.${name}`);
+  const givenFlag = (name: string) => flagIn(request.activity.params[name], `activity.params.${name}`);
   const facts = recordIn(request.resources, 'the request');
   const user = (): string => {
     const voters = new Set(approvals.map(({ userId }) => userId));
@@ -47,7 +54,13 @@ export async function requestOf(
       throw new NotExecuted('a member of the root quorum is theirs alone, whatever policies say');
     return organization.ids.get(chosen)!;
   };
-  const { parameters, resources: real = {} } = await make({ facts, organization, resources, given, givenAmount, user });
+  const isByMember = quorum.userIds.includes(request.submitterId);
+  const asked = { facts, given, givenAmount, givenFlag, user, isByMember, isAlone: approvals.length === 1 };
+  const {
+    parameters,
+    resources: real = {},
+    organizationId = organization.founder.organizationId,
+  } = await make({ ...asked, organization, resources });
   const params = Object.fromEntries(
     Object.entries(definition.params ?? {}).map(([name, param]) => [name, param.from(parameters)]),
   );
@@ -56,5 +69,5 @@ export async function requestOf(
     if (/_(?:ids?|key)$/.test(name)) continue;
     checkMade(request.activity.params[name], value, `activity.params.${name}`);
   }
-  return { type, parameters, resources: real, params };
+  return { type, organizationId, parameters, resources: real, params };
 }

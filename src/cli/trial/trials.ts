@@ -6,7 +6,7 @@ import type { ActivityEnvelope } from '../../wire/envelope.js';
 import { TrialCoordinator } from './trial-coordinator.js';
 import { NotExecuted } from './trial-facts.js';
 import { TrialOrganization } from './trial-organization.js';
-import { requestOf, type TrialRequest } from './trial-request.js';
+import { needsNoParent, requestOf, type TrialRequest } from './trial-request.js';
 import { TrialResources } from './trial-resources.js';
 
 /** What came of executing an example. */
@@ -62,17 +62,19 @@ export class Trials {
   ): Promise<{ readonly steps: readonly Step[]; readonly type: string } | { readonly why: string }> {
     const { found, set, isAllowed } = claim;
     await coordinator.setTime(found.now);
-    const organization = await TrialOrganization.found(coordinator, found, set, names);
+    const organization = await TrialOrganization.found(coordinator, found, set, names, needsNoParent(claim));
     const resources = new TrialResources(organization, names);
     const request = await requestOf(claim, organization, resources);
     await resources.rest();
     const real = withRealIds(claim, resources.ids);
     await organization.close(real.set);
+    // Before the request changes or deletes them.
+    const users = await organization.users();
     const steps = await cast(claim, organization, request);
     const last = steps.at(-1);
     const isAsClaimed = steps.length === found.approvals.length && (last === 'allowed') === isAllowed;
     if (isAsClaimed) return { steps, type: request.type };
-    const asBuilt = seenBy(withRealIds(claim, resources.ids, await organization.users()), request);
+    const asBuilt = seenBy(withRealIds(claim, resources.ids, users), request);
     if (same(stepsOf(claim, subject), stepsOf(asBuilt, subject)))
       return { why: `in a coordinator it is ${steps.join(', then ')}, and should be ${shouldBe(claim)}` };
     throw new NotExecuted('with ids, addresses and keys of a coordinator, it comes to something else');
@@ -81,13 +83,14 @@ export class Trials {
 
 /** What the coordinator answers to the submission and to each vote. @throws {NotExecuted} if the verb refuses it */
 async function cast({ found }: Claim, organization: TrialOrganization, request: TrialRequest) {
+  const { organizationId } = request;
   const steps: Step[] = [];
   let fingerprint = '';
   for (const { credential } of found.approvals) {
     const answer = await answerTo(() =>
       fingerprint === ''
-        ? organization.submit(credential, request.type, request.parameters)
-        : organization.submit(credential, 'ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint }),
+        ? organization.submit(credential, organizationId, request.type, request.parameters)
+        : organization.submit(credential, organizationId, 'ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint }),
     );
     steps.push(answer === 'denied' ? answer : stepOf(answer));
     if (answer === 'denied' || steps.at(-1) !== 'waits') break;
