@@ -53,6 +53,13 @@ it('a trial signs with what the file names, and with passkeys', async () => {
   expect(await by('Dev by passkey', 'Sam by key')).toMatchObject({ outcome: 'disagreed' });
 });
 
+it('a trial signs with a private key where that is all that the example says of it', async () => {
+  const policies = ['effect: allow', 'effect: deny, condition: "wallet.label != \'Treasury\'"'];
+  const of = (resources: Case['resources']) => executed(policies, { by: ['Dev'], resources });
+  expect(await of({ private_key: {} })).toEqual({ outcome: 'executed', steps: [['allowed']] });
+  expect(await of({ wallet: { label: 'Treasury' } })).toEqual({ outcome: 'executed', steps: [['allowed']] });
+});
+
 it('a trial reports a claim that the coordinator contradicts', async () => {
   const consensus = 'consensus: "approvers.any(u, u.tags.contains(\'<tag ops>\')) && approvers.count() == 2"';
   const { file, subject } = fileOf(`condition: "activity.action == 'SIGN'", ${consensus}`);
