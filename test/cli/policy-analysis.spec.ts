@@ -87,9 +87,14 @@ it('executes calls that policies name, with their arguments', async () => {
   await mkdir(folder);
   const policies = conditions.map((condition, index) => `  - { name: Policy ${index}, condition: "${condition}" }`);
   const head = ['quorum: { members: [Ann] }', 'users: [Ann, Dev]'];
-  await writeFile(`${folder}/policies.yaml`, [...head, 'policies:', ...policies, ''].join('\n'));
   await writeFile(`${folder}/none.yaml`, [...head, 'policies: []', ''].join('\n'));
   const asked = conditions.map((_, index) => `  - { implied: [Policy ${index}], by: none.yaml, expect: no }`);
+  // What has a function's name has its arguments, too, though denials would not mind.
+  const named = `  - { name: Named, condition: "eth.tx.function_name == 'pay'" }`;
+  const limited = `  - { name: Limited, effect: deny, condition: "${args}['amount'] > 5" }`;
+  policies.push(named, limited);
+  asked.push('  - { implied: [Named, Limited], by: none.yaml, expect: no }');
+  await writeFile(`${folder}/policies.yaml`, [...head, 'policies:', ...policies, ''].join('\n'));
   await writeFile(`${folder}/calls.analysis.yaml`, ['questions:', ...asked, ''].join('\n'));
   const { code, out, error } = await analyze('calls');
   expect([code, error]).toEqual([0, '']);
