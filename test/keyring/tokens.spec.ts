@@ -130,6 +130,13 @@ describe('verification tokens', () => {
     }
   });
 
+  test('of more than 8 192 characters are not looked into', async () => {
+    await expect(tokens.verifyVerification('x'.repeat(8_193), now)).rejects.toThrow(
+      '8193 characters, which is too many',
+    );
+    await expect(tokens.verifyVerification('x'.repeat(8_192), now)).rejects.not.toThrow('too many');
+  });
+
   test('told again say so, and nothing else', async () => {
     const token = await tokens.signVerification(verification);
     const again = await tokens.signVerificationAgain(token.slice(0, token.lastIndexOf('.') + 1));

@@ -409,6 +409,15 @@ describe('who could make an activity pass', () => {
       expect(answer.notComplete).toBe('only the first sets are listed, up to 1000');
     });
 
+    it('lists the ids of 1,000 users', () => {
+      const users = Array.from({ length: 1_200 }, (_, index) => user(`u${index}`));
+      const given = questionOf(asked({ ...plain, users, policies: [] }), users);
+      const classes = [users.map(({ userId }) => userId)];
+      const found = { classes, passing: [[1]], undoneBy: [], isComplete: true, sets: 1_200n, blocking: [] };
+      const [told] = toldApprovers(found, given, {}).classes;
+      expect([told!.size, told!.userIds.length]).toEqual(['1200', 1_000]);
+    });
+
     it('takes less than a tenth of its budget for 1,000 users', () => {
       const users = Array.from({ length: 1_000 }, (_, index) => user(`u${index}`, [`t${index % 4}`]));
       const consensus = `${tagged('t1', 2)} && ${tagged('t2', 1)} && approvers.any(u, u.id in ['u1', 'u2', 'u3'])`;

@@ -133,6 +133,28 @@ test('one question has 100 million steps, however much its draft names', async (
   expect(last).toBeLessThan(310);
 });
 
+test('of the states at the end 200 differences are told', async () => {
+  const history = [
+    ...streamOf(
+      'acme',
+      Array.from({ length: 200 }, (_, at) => aPolicy(`policy ${at}`, `number ${at}`)),
+    ),
+  ];
+  const hundred = (from: number) => Array.from({ length: 100 }, (_, at) => `number ${from + at}`);
+  const draft = {
+    policies: hundred(200).map((policyName) => ({ policyName, effect: 'EFFECT_DENY' })),
+    changedPolicies: hundred(100).map((policy) => ({ policy, effect: 'EFFECT_DENY' })),
+    withoutPolicies: hundred(0),
+  };
+  const answer = await whatIf(await storeOf(history), {
+    organizationId: 'acme',
+    registry,
+    draft: readDraft(draft, registry.policyEnvironment),
+    now: 0,
+  });
+  expect([answer.differences.length, answer.moreDifferences]).toEqual([200, 100]);
+});
+
 test('its answer has a size: newly allowed requests have most of the room', async () => {
   const bytes = { ...answerRoom.bytes, 'newly-allowed': 1 };
   const answer = await onStore(open, { room: { ...answerRoom, bytes, characters: 10 } });
