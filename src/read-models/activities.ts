@@ -1,4 +1,5 @@
 import { activityStatuses } from '../domain/activity/events.js';
+import { intentIn } from '../domain/activity/recorded-form.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEvent } from '../domain/activity/events.js';
 import { readableActivity, readableEvent } from '../domain/activity/redaction.js';
@@ -24,9 +25,12 @@ type StoredActivity = ActivityRecord<string> & {
   readonly revisions: readonly number[];
 };
 
+/** As a row has it: the body of its first vote says what was intended. */
+type ActivityRow = Omit<StoredActivity, 'intent'>;
+
 export const activitiesModel: ReadModel = {
   name: 'activities',
-  version: 7,
+  version: 8,
   tables: ['activities', 'activity_fingerprints'],
   // In the order of submission, which is where new ones are written. Ids are random: what is ordered by them is small.
   schema: `
@@ -68,7 +72,8 @@ export const activitiesModel: ReadModel = {
       }
     }
     for (const [activityId, { submitted, record }] of changed) {
-      const { organizationId, type, status } = record;
+      const { intent: _inTheBody, ...row } = record satisfies StoredActivity;
+      const { organizationId, type, status } = row;
       rows.run(
         `INSERT INTO activities VALUES (?, ?, ?, ?, ?, ?)
          ON CONFLICT (submitted) DO UPDATE SET status = excluded.status, doc = excluded.doc`,
@@ -77,7 +82,7 @@ export const activitiesModel: ReadModel = {
         activityId,
         type,
         status,
-        JSON.stringify(record),
+        JSON.stringify(row satisfies ActivityRow),
       );
     }
   },
@@ -115,7 +120,8 @@ function activityRow(rows: Rows, organizationId: string, activityId: string) {
 }
 
 function recordIn({ text }: { readonly text: string }): StoredActivity {
-  return JSON.parse(text) as StoredActivity;
+  const row = JSON.parse(text) as ActivityRow;
+  return { ...row, intent: intentIn(row.votes[0]!.message) };
 }
 
 /** Id of this organization's activity whose submission, or a vote on it, had this fingerprint. */

@@ -1,5 +1,5 @@
 import { withoutNulls } from '../without-nulls.js';
-import type { ActivityEvent, Vote } from './events.js';
+import type { ActivityEvent } from './events.js';
 
 /**
  * The stored form of an activity's events, which keeps each signed body once (docs/adr/0045): parameters are read from
@@ -96,14 +96,14 @@ const intentMember = {
   enumerable: true,
   configurable: true,
   get(this: Submitted): Submitted['intent'] {
-    const value = parametersIn(this.vote);
+    const value = intentIn(this.vote.message);
     Object.defineProperty(this, 'intent', { value, enumerable: true });
     return value;
   },
 };
 
-/** The submitted request without null members, as `parseStrictJson` returned it when the request was decided. */
-function parametersIn({ message }: Vote): Submitted['intent'] {
+/** The parameters of a submitted body without null members, as `parseStrictJson` returned them when the request was decided. */
+export function intentIn(message: string): Submitted['intent'] {
   const { parameters } = JSON.parse(message) as { readonly parameters: unknown };
   return withoutNulls(parameters) as Submitted['intent'];
 }
