@@ -36,9 +36,9 @@ export function unsignedTransactionBytes(text: string, steps: Steps): Uint8Array
   return Uint8Array.from(Buffer.from(digits, 'hex'));
 }
 
-/** Lower-case hex. */
+/** Lower-case hex, by Node.js: a loop over a long transaction leaves a tree of strings, with a node for each byte. */
 export function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex');
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 }
 
 /** Reads bytes from first to last. Every method throws INVALID_ARGUMENT that says what was expected at which byte. */

@@ -1,5 +1,5 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
+import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { RLP } from 'micro-eth-signer/core/rlp.js';
 import { invalidField } from '../domain/errors.js';
 import { notApplicable, unreadable, Unreadable, type PolicyValue } from '../domain/policy/types.js';
@@ -7,6 +7,7 @@ import type { Steps } from '../domain/steps.js';
 import { decodeCalldata } from './contracts/calldata.js';
 import type { EthereumInterface } from './contracts/ethereum-abi.js';
 import { isObject, parseJson, quoted, refusal, takeKeccak, toInteger } from './refusals.js';
+import { hex } from './byte-reader.js';
 
 /** Types as policies name them: before EIP-2718, EIP-2930, EIP-1559, EIP-4844, EIP-7702. */
 type EthereumTransactionType = 'LEGACY' | 'TYPE_1' | 'TYPE_2' | 'TYPE_3' | 'TYPE_4';
@@ -133,7 +134,7 @@ export function assembleEthereum(
   const legacyBase = chainId === undefined ? 27n : 35n + 2n * chainId;
   const v = isLegacy ? legacyBase + recoveryId : recoveryId;
   const signed = RLP.encode([...items, v, BigInt(`0x${signature.r}`), BigInt(`0x${signature.s}`)]);
-  return bytesToHex(isLegacy ? signed : concatBytes(signingPayload.subarray(0, 1), signed));
+  return hex(isLegacy ? signed : concatBytes(signingPayload.subarray(0, 1), signed));
 }
 
 /**
@@ -356,7 +357,7 @@ function readInteger(item: RlpItem | undefined, name: string): bigint {
 }
 
 function hexOf(bytes: Uint8Array): string {
-  return `0x${bytesToHex(bytes)}`;
+  return `0x${hex(bytes)}`;
 }
 
 function bad(what: string): Error {

@@ -1,8 +1,9 @@
 import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { isObject, quoted, takeSha256 } from '../refusals.js';
 import { IdlTypes, type BorshField } from './anchor-types.js';
 import { bad, checkCount, checkName, MAX_NAME_LENGTH, MAX_NESTING, type InterfaceSize } from './interface-size.js';
+import { hex } from '../byte-reader.js';
 
 /**
  * A Solana program as its Anchor IDL says it. `programId` is base58, if the IDL has it. An account in a group is named
@@ -99,11 +100,11 @@ function readDiscriminators(discriminator: unknown, name: string, place: string)
   if (!Array.isArray(discriminator) || discriminator.length === 0 || !discriminator.every(isByte)) {
     throw bad(`${place} is ${quoted(discriminator)}; send a list of bytes`);
   }
-  return [bytesToHex(Uint8Array.from(discriminator))];
+  return [hex(Uint8Array.from(discriminator))];
 }
 
 function anchorDiscriminator(snakeCase: string): string {
-  return bytesToHex(sha256(utf8ToBytes(`global:${snakeCase}`)).subarray(0, DISCRIMINATOR_LENGTH));
+  return hex(sha256(utf8ToBytes(`global:${snakeCase}`)).subarray(0, DISCRIMINATOR_LENGTH));
 }
 
 /** The name with an underscore before some of its digits. Of a name with more digits, none is tried. */

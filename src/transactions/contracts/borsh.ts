@@ -1,10 +1,10 @@
-import { bytesToHex } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import type { PolicyValue, Unreadable } from '../../domain/policy/types.js';
 import type { Steps } from '../../domain/steps.js';
 import type { SolanaInterface } from './anchor-idl.js';
 import type { BorshField, BorshFields, BorshType } from './anchor-types.js';
 import { agreedText, hexOf, Malformed, orUnreadable, TOO_LONG } from './readable.js';
+import { hex } from '../byte-reader.js';
 
 /** An instruction as policies read it, with the names of its accounts in their order. `discriminator` has no 0x. */
 export interface SolanaCall {
@@ -32,7 +32,7 @@ export function decodeSolanaArgs(
   data: Uint8Array,
   budget: BorshBudget,
 ): SolanaCall | undefined {
-  const found = instructionOf(program, bytesToHex(data));
+  const found = instructionOf(program, hex(data));
   if (found === undefined) return undefined;
   const { instruction, discriminator } = found;
   const { name, accounts, args } = instruction;
@@ -118,7 +118,7 @@ class BorshReader {
       case 'publicKey':
         return base58.encode(this.#take(32));
       case 'bytes':
-        return bytesToHex(this.#take(this.#count()));
+        return hex(this.#take(this.#count()));
       case 'string':
         return this.#string();
       case 'option':

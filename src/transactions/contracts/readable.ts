@@ -1,6 +1,6 @@
-import { bytesToHex } from '@noble/hashes/utils.js';
 import { unreadable, type PolicyValue, type Unreadable } from '../../domain/policy/types.js';
 import { OutOfSteps } from '../../domain/steps.js';
+import { hex } from '../byte-reader.js';
 
 export const TOO_LONG = 'the arguments take too long to read';
 
@@ -26,5 +26,5 @@ export function agreedText(text: string): PolicyValue {
 
 /** With 0x. */
 export function hexOf(bytes: Uint8Array): string {
-  return `0x${bytesToHex(bytes)}`;
+  return `0x${hex(bytes)}`;
 }
