@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { callerPath, type QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
-import { isLong, joined, jsonPieces } from '../wire/json-pieces.js';
+import { bytesOf, isLong, joined, jsonPieces, partsOf } from '../wire/json-pieces.js';
 
 /**
  * A large answer is written as JSON in several turns of the main thread, and sent in others. Queries write theirs
@@ -30,8 +30,7 @@ export function writeLargeAnswersApart(fastify: FastifyInstance): void {
 
 async function inTurns(payload: unknown, path: QueuePath): Promise<readonly Uint8Array[]> {
   await thisThread.next(path, { alone: true });
-  const json = await joined(jsonPieces(payload), () => thisThread.next(path));
-  return typeof json === 'string' ? [Buffer.from(json)] : json;
+  return partsOf(await joined(jsonPieces(payload), () => thisThread.next(path)));
 }
 
 /** Bytes that are handed to the system before it serves others. */
@@ -39,10 +38,7 @@ const bytesAtOnce = 512 * 1024;
 
 /** The body of a reply, of parts that are never put together: fresh memory of that size would cost more than sending it. */
 export function inParts(reply: FastifyReply, parts: readonly Uint8Array[]): Readable {
-  void reply.header(
-    'content-length',
-    parts.reduce((sum, { length }) => sum + length, 0),
-  );
+  void reply.header('content-length', bytesOf(parts));
   async function* inTurn() {
     let sent = 0;
     for (const part of parts) {

@@ -16,7 +16,7 @@ export function receiveBody(
   const length = headers['content-length'];
   const announced = length === undefined ? undefined : Number(length);
   if (announced !== undefined && announced > maxBody) return done(bodyTooLarge());
-  let body = Buffer.allocUnsafe(announced ?? 0);
+  const body = Buffer.allocUnsafe(announced ?? 0);
   const parts: Buffer[] = [];
   let received = 0;
   const take = (part: Buffer): void => {
@@ -29,8 +29,7 @@ export function receiveBody(
   const end = (error?: Error): void => {
     payload.removeListener('data', take).removeListener('end', ended).removeListener('error', ended);
     if (error) return done(error);
-    if (announced === undefined) body = Buffer.concat(parts);
-    done(null, body);
+    done(null, announced === undefined ? Buffer.concat(parts) : body);
   };
   const ended = (error?: unknown): void => {
     // What was not received would be memory of others.

@@ -7,8 +7,7 @@ import { fieldOf, type Open } from './smt-values.js';
 
 /** What holds of every request, apart from what policies decide: what can be missing, and what comes together. */
 
-/** The roots whose fields are namespaces of their own: a request has one of them at most. */
-/** The roots of the chains whose transactions policies read. */
+/** The roots of the chains whose transactions policies read: namespaces of their own, one of which a request has at most. */
 export const chains = ['eth', 'solana', 'bitcoin', 'tron'] as const;
 const keys = ['wallet', 'wallets', 'wallet_account', 'private_key'] as const;
 

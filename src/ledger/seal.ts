@@ -1,5 +1,13 @@
 import { idFromHash } from './ids.js';
-import { canonicalJson, canonicalPieces, GENESIS_HASH, linkPlaced, restOfLink, type EventMetadata } from './chain.js';
+import {
+  canonicalJson,
+  canonicalPieces,
+  GENESIS_HASH,
+  linkPlaced,
+  restOfLink,
+  textOf,
+  type EventMetadata,
+} from './chain.js';
 import type { ExpectedRevision, NewEvent } from './event-store.js';
 import { PlacedText } from './placed-text.js';
 import { schemaVersionOf } from './upcast.js';
@@ -47,7 +55,7 @@ export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed
     revision += 1;
     const metadata = { ...said, schemaVersion: schemaVersionOf(type) };
     const pieces = canonicalPieces(data);
-    const texts = [pieces.reduce((text, piece) => text + piece), canonicalJson(metadata)] as const;
+    const texts = [textOf(pieces), canonicalJson(metadata)] as const;
     const before = `${stream}\0${hash}\0${type}\0`;
     const around = (texts[1].length + before.length + longestAround) * 3;
     const placed = new PlacedText(pieces, around, around);

@@ -72,7 +72,7 @@ export const activitiesModel: ReadModel = {
       }
     }
     for (const [activityId, { submitted, record }] of changed) {
-      const { intent: _inTheBody, ...row } = record satisfies StoredActivity;
+      const { intent: _inTheBody, ...row } = record;
       const { organizationId, type, status } = row;
       rows.run(
         `INSERT INTO activities VALUES (?, ?, ?, ?, ?, ?)
@@ -82,7 +82,7 @@ export const activitiesModel: ReadModel = {
         activityId,
         type,
         status,
-        JSON.stringify(row satisfies ActivityRow),
+        JSON.stringify(row),
       );
     }
   },

@@ -10,6 +10,7 @@ import type { DryRunTold } from './dry-run.js';
 import type { ListedEvent } from './events.js';
 import type { ProofAnswer, ProofQuestion } from './explanations.js';
 import type { LintPoliciesResponse } from './lint.js';
+import type { TurnFor } from '../fairness/turns.js';
 import type { Elements, Page, TextPage } from './pages.js';
 import type { PolicyOutcomeShape, ReasonsAnswer, ReasonsQuestion } from './reasons.js';
 import type { StateAnswer, StateQuestion } from './states.js';
@@ -76,7 +77,7 @@ export interface QueryContext {
     withProof: boolean,
   ) => Promise<DryRunTold & ProofAnswer>;
   /** To be awaited between two steps of work on something of that size: what is large has a turn to itself for each. */
-  readonly turn: (bytes: number) => Promise<void> | undefined;
+  readonly turn: TurnFor;
   /** A list of the answer, as far as there is room for it. */
   readonly page: <Element extends object>(elements: Elements<Element>) => Promise<Page<Element>>;
   /** One activity as this caller sees it, with what it waits for, and what it would sign. */

@@ -1,4 +1,5 @@
-import { isLong, joined, jsonPieces, type WrittenJson } from '../wire/json-pieces.js';
+import { bytesOf, isLong, joined, jsonPieces, type WrittenJson } from '../wire/json-pieces.js';
+import type { TurnFor } from '../fairness/turns.js';
 import { invalidField, type CoordinatorError } from '../domain/errors.js';
 import type { Row, Rows } from './database.js';
 import type { ListPage, PaginationOptions } from './define-query.js';
@@ -236,7 +237,7 @@ interface WriterPorts {
   /** Waits until there is room for a response of so many bytes. */
   readonly room: (bytes: number) => Promise<void> | undefined;
   /** Waits for the turn to read the next element; takes the size of the previous one in bytes. */
-  readonly turn: (bytes: number) => Promise<void> | undefined;
+  readonly turn: TurnFor;
 }
 
 /** Writes the lists of one response, which share their maximum size; the first element is read in the caller's turn. */
@@ -275,10 +276,6 @@ export function pageWriter({
     await elements.return?.();
     return { texts: isBackward ? texts.reverse() : texts, hasMore: isFull };
   };
-}
-
-function bytesOf(json: WrittenJson): number {
-  return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** The JSON of a response in pieces, with its lists as they were written. */

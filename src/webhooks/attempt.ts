@@ -1,4 +1,4 @@
-import { joined, jsonPieces } from '../wire/json-pieces.js';
+import { joined, jsonPieces, partsOf } from '../wire/json-pieces.js';
 import { GuardedFetchError, type GuardedFetch } from '../http-client/guarded-fetch.js';
 
 /** Signs deliveries; see `keyring/webhook-key.ts`. */
@@ -38,8 +38,7 @@ interface Contents {
 /** Encoded, without a copy for the signature: what is signed ends with what is sent. */
 export async function contentOf(value: object, { signer, eventId, at, turn }: Contents): Promise<Content> {
   const prefix = `v1.ed25519.${signer.jwk.kid}.${at}.${eventId}.`;
-  const json = await joined(jsonPieces(value), turn);
-  const signed = Buffer.concat([Buffer.from(prefix), ...(typeof json === 'string' ? [Buffer.from(json)] : json)]);
+  const signed = Buffer.concat([Buffer.from(prefix), ...partsOf(await joined(jsonPieces(value), turn))]);
   return { at, signed, body: signed.subarray(prefix.length) };
 }
 

@@ -7,6 +7,16 @@
 /** JSON that was written before: a text, or its UTF-8 in parts. */
 export type WrittenJson = string | readonly Uint8Array[];
 
+/** Its UTF-8, in parts. */
+export function partsOf(json: WrittenJson): readonly Uint8Array[] {
+  return typeof json === 'string' ? [Buffer.from(json)] : json;
+}
+
+/** Length of its UTF-8 in bytes. */
+export function bytesOf(json: WrittenJson): number {
+  return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0);
+}
+
 /** Length of a piece in characters; escaped, it is up to six times as long. */
 const longestPiece = 64 * 1024;
 /** What a value counts for besides its text, in characters. */
