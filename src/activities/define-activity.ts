@@ -144,7 +144,7 @@ type Asking<Intent extends object, Result extends object, Recalled, Prepared> =
  * Who may submit a verb: a user of the organization, if a policy or the root quorum allows it; or others, by the rule with that
  * name (`decide/submitters.ts`).
  */
-export type SubmittedBy = 'user' | 'user-or-parent' | 'user-who-logs-in' | 'parent' | 'invitee';
+export type SubmittedBy = 'user' | 'root-user' | 'user-or-parent' | 'user-who-logs-in' | 'parent' | 'invitee';
 
 /** An API key, a passkey, or a key that a token vouches for (client protocol 1.3). */
 export type StampKind = 'api-key' | 'webauthn' | 'attested';

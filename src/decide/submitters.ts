@@ -9,8 +9,11 @@ interface SubmitterRule {
   readonly proxy: 'as-policies-say' | 'not-in-its-own-organization' | 'nothing';
   /** Whether somebody must allow it, or everybody may do it unless a policy denies it. */
   readonly needs: 'an-allow' | 'no-denial';
-  /** Whether the submitter is a user already, or becomes one by it: then the invitation's key stamps. */
-  readonly is: 'a-user' | 'invited';
+  /**
+   * Whether the submitter is a user already, whom the verb refuses unless they are in the root quorum, or becomes one by it: then
+   * the invitation's key stamps.
+   */
+  readonly is: 'a-user' | 'a-root-user' | 'invited';
   /** Whether the body names the organization, or may name the parent of the one where the credential lives. */
   readonly names: 'the-organization' | 'its-parent-too';
   /** For the reference; nothing if it goes without saying. */
@@ -27,6 +30,7 @@ const ordinary = {
 
 const rules: Readonly<Record<SubmittedBy, SubmitterRule>> = {
   user: ordinary,
+  'root-user': { ...ordinary, is: 'a-root-user', about: 'Only a member of the root quorum may submit it.' },
   'user-or-parent': {
     ...ordinary,
     parents: 'too',

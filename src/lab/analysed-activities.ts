@@ -16,6 +16,10 @@ export interface AnalysedActivity {
   readonly params: readonly string[];
   /** Whether it may manage the submitter's own credentials; `session`: everybody may do it for themselves. */
   readonly own: 'never' | 'maybe' | 'session';
+  /** It never waits for votes: its submitter must be allowed alone. */
+  readonly isAtOnce: boolean;
+  /** Only a member of the root quorum submits it, whatever policies say. */
+  readonly isOfRootUsers: boolean;
 }
 
 /** Every activity of a build. */
@@ -23,7 +27,7 @@ export function analysedActivities({ versions }: Registry): readonly AnalysedAct
   return Array.from(versions.values()).flatMap(({ type, kind, definition }): AnalysedActivity[] => {
     if (definition.kind !== 'activity') return [];
     const { policy, params = {} } = definition;
-    const isSession = submittersOf(definition).needs === 'no-denial';
+    const { needs, parents, is } = submittersOf(definition);
     return [
       {
         type,
@@ -32,7 +36,10 @@ export function analysedActivities({ versions }: Registry): readonly AnalysedAct
         isRootOnly: policy === 'root-quorum-only',
         hasResources: readsResources(definition),
         params: Object.keys(params),
-        own: isSession ? 'session' : definition.ownCredentialsOf ? 'maybe' : 'never',
+        own: needs === 'no-denial' ? 'session' : definition.ownCredentialsOf ? 'maybe' : 'never',
+        // As a decision has it (decide/submit.ts): where it would wait, nobody could vote, or get its result.
+        isAtOnce: parents === 'only' || definition.reveal !== undefined,
+        isOfRootUsers: is === 'a-root-user',
       },
     ];
   });

@@ -29,7 +29,7 @@ export class OpenQuestion {
     this.request = new OpenRequest({ environment, users, limits: this.limits, areUsersOpen: true }, policies);
     this.decisions = sets.map(({ policies: some, quorum }) => this.request.decidedBy(some, quorum));
     this.read = new Set(this.pathsSoFar());
-    this.which = beOneOf(this.request, activities);
+    this.which = beOneOf(this.request, activities, new Set(sets.flatMap(({ quorum }) => quorum.userIds)));
     // Who asks approves by it, before all others.
     const { voters } = this.request;
     this.request.script.facts.push(or(...voters.votes.map((vote, place) => and(vote, voters.asks(place)))));

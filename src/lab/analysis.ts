@@ -176,14 +176,16 @@ async function possible(
   solve: Solve,
 ): Promise<{ readonly kinds: ReadonlySet<string>; readonly widened: readonly string[] } | AnalysisAnswer> {
   const { threshold, userIds } = subject.quorum;
-  const all = new Set(activities.map(({ kind }) => kind));
-  // The root quorum can do everything.
-  if (new Set(userIds).size >= threshold) return { kinds: all, widened: [] };
-  const kinds = new Set<string>();
+  // The root quorum can do everything, but not vote on what never waits.
+  const byQuorum = activities.filter(
+    ({ isAtOnce }) => new Set(userIds).size >= threshold && !(isAtOnce && threshold > 1),
+  );
+  const kinds = new Set(byQuorum.map(({ kind }) => kind));
   const users = subject.users.map(({ userId }) => userId);
   const widened = new Set<string>();
   for (;;) {
     const rest = activities.filter(({ kind, isRootOnly }) => !isRootOnly && !kinds.has(kind));
+    if (rest.length === 0) return { kinds, widened: [...widened] };
     const answer = await can(
       { kind: 'can', users, activities: rest, given: { params: {}, resources: {} } },
       subject,

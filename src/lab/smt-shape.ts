@@ -57,9 +57,20 @@ const subjects: Readonly<Record<string, readonly (readonly string[])[]>> = {
   DELETE_WALLET_ACCOUNTS: [['wallets']],
 };
 
-/** Makes the open request one of these activities, by the place of each, and as such requests are. */
-export function beOneOf(request: OpenRequest, activities: readonly AnalysedActivity[]): Term {
-  const { script } = request;
+/**
+ * Makes the open request one of these activities, by the place of each, and as such requests are. `members` are those of the
+ * root quorum.
+ */
+export function beOneOf(
+  request: OpenRequest,
+  activities: readonly AnalysedActivity[],
+  members: ReadonlySet<string>,
+): Term {
+  const { script, voters } = request;
+  const isAlone = same(voters.howMany, '1');
+  const isByMember = or(
+    ...voters.users.flatMap(({ userId }, place) => (members.has(userId) ? [voters.asks(place)] : [])),
+  );
   const which = script.constant('Int');
   // What it is about was deleted in the meantime, or cannot be read at all.
   const isGone = script.constant('Bool');
@@ -68,7 +79,7 @@ export function beOneOf(request: OpenRequest, activities: readonly AnalysedActiv
   const names = new Set(activities.flatMap((one) => one.params));
   const gone = script.name(and(...[...keys, ...chains].map((name) => request.rootAt(name).open.isUnreadable)));
   const alternatives = activities.map((one, place) => {
-    const { type, kind, resource, action, params: exposed, own, isRootOnly, hasResources } = one;
+    const { type, kind, resource, action, params: exposed, own, isRootOnly, hasResources, isAtOnce } = one;
     const attributes = Object.entries({ type, kind, resource, action }).map(([name, expected]) => {
       const field = fieldOf(value, name);
       return expected === undefined ? field.isUnreadable : and(not(field.isUnreadable), holds(field, expected));
@@ -79,6 +90,8 @@ export function beOneOf(request: OpenRequest, activities: readonly AnalysedActiv
       ...attributes,
       isRootOnly ? request.isRootOnly : not(request.isRootOnly),
       owns[own],
+      ...(isAtOnce ? [isAlone] : []),
+      ...(one.isOfRootUsers ? [isByMember] : []),
       ...[...names].map((name) => {
         const isMissing = fieldOf(params, name).isNotApplicable;
         return exposed.includes(name) ? not(isMissing) : isMissing;

@@ -79,6 +79,23 @@ it('knows that one key signs, and one chain', async () => {
   expect(await can(chains, 'SIGN_TRANSACTION')).toMatchObject({ answer: 'no' });
 });
 
+it('knows what takes no votes, and who deletes a sub-organization', async () => {
+  const two = subjectOf({ condition: 'true', consensus: 'approvers.count() == 2' });
+  const one = subjectOf({ condition: 'true' });
+  for (const kind of ['RELEASE_CONTACT', 'VERIFY_OTP']) {
+    expect(await can(two, kind)).toMatchObject({ answer: 'no' });
+    expect(await can(one, kind)).toMatchObject({ answer: 'yes', example: { approvals: [] } });
+  }
+  expect(await can(one, 'DELETE_SUB_ORGANIZATION')).toMatchObject({ answer: 'no' });
+  const all = { users: one.users.map(({ userId }) => userId), approvals: 1 };
+  const deleted = await can(one, 'DELETE_SUB_ORGANIZATION', all);
+  expect([deleted.answer, deleted.example?.submitter]).toEqual(['yes', expect.stringContaining('Root')]);
+  const without = (kind: string) =>
+    analyse({ kind: 'locked-out', without: ['root-1'], activities: of(kind) }, subjectOf(), solve);
+  expect(await without('RELEASE_CONTACT')).toMatchObject({ answer: 'no', lost: [] });
+  expect(await without('DELETE_SUB_ORGANIZATION')).toMatchObject({ answer: 'yes', lost: ['DELETE_SUB_ORGANIZATION'] });
+});
+
 it('finds a moment for a schedule, and the order of votes', async () => {
   const ordered = (consensus: string) =>
     subjectOf({

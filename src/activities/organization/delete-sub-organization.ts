@@ -27,6 +27,7 @@ export const deleteSubOrganization = defineActivity({
   intent: DeleteSubOrganizationIntent,
   result: DeleteSubOrganizationResult,
   policy: { resource: 'ORGANIZATION', action: 'DELETE' },
+  submittedBy: 'root-user',
 
   check({ deleteWithoutExport = false }, organization) {
     const { organizationId, parentOrganizationId } = organization;

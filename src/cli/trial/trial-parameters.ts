@@ -22,10 +22,6 @@ export interface Making {
   readonly given: (name: string) => string | undefined;
   readonly givenAmount: (name: string) => bigint | undefined;
   readonly givenFlag: (name: string) => boolean | undefined;
-  /** Whether a member of the root quorum submits it. */
-  readonly isByMember: boolean;
-  /** Whether nobody else approves it. */
-  readonly isAlone: boolean;
   /** The real id of the user it is about. @throws {NotExecuted} if there is none */
   readonly user: () => string;
 }

@@ -54,8 +54,7 @@ export async function requestOf(
       throw new NotExecuted('a member of the root quorum is theirs alone, whatever policies say');
     return organization.ids.get(chosen)!;
   };
-  const isByMember = quorum.userIds.includes(request.submitterId);
-  const asked = { facts, given, givenAmount, givenFlag, user, isByMember, isAlone: approvals.length === 1 };
+  const asked = { facts, given, givenAmount, givenFlag, user };
   const {
     parameters,
     resources: real = {},
