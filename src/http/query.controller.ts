@@ -9,9 +9,7 @@ import { rawBody, ReadGuard } from '../stamps/stamp.guard.js';
 import { inParts } from './large-answers.js';
 import { Freshness } from './freshness.js';
 import { RateLimits } from './rate-limits.js';
-
-/** Longest time that a caller may take to read a response, in milliseconds. */
-const longestReadMs = 60_000;
+import { whenRead } from './slow-readers.js';
 
 const queriesByPath = new Map(queries.map((query) => [query.path, query]));
 
@@ -43,13 +41,7 @@ export class QueryController {
       new RunQuery(definition, { body, by }, this.freshness.wanted(request)),
     );
     void reply.type('application/json; charset=utf-8');
-    if (reply.raw.destroyed) gone();
-    // A slow reader keeps a slot, but not forever.
-    const late = setTimeout(() => reply.raw.destroy(), longestReadMs);
-    reply.raw.once('close', () => {
-      clearTimeout(late);
-      gone();
-    });
+    whenRead(reply.raw, gone);
     return typeof json === 'string' ? json : inParts(reply, json);
   }
 }

@@ -17,7 +17,7 @@ import {
 } from '../read-models/webhooks.js';
 import { attempt, contentOf, longestLifeMs, retryAt, type Signer } from './attempt.js';
 import { DeliveryLog } from './delivery-log.js';
-import { Lanes, type Lane } from './lanes.js';
+import { Lanes, rest, type Lane } from './lanes.js';
 import { lanePath, mostDeliveries, openTo, roomOfEndpoint } from './shares.js';
 
 /** The outcome of an attempt, for metrics and the log. */
@@ -48,9 +48,6 @@ interface Ports {
 const soonMs = 1_000;
 /** Deliveries to one endpoint that are looked up together, beside those on their way. */
 const page = 32;
-/** After a failed attempt the whole endpoint rests, for a second at first and a minute at most. */
-const shortestRestMs = 1_000;
-const longestRestMs = 60_000;
 /** Interval between checks for due retries, in milliseconds; new deliveries are announced. */
 const lookMs = 250;
 /** The share of the thread's time that checking may take, because there may be any number of endpoints. */
@@ -301,10 +298,4 @@ const settledAs = {
 /** How many more may go to an endpoint now. */
 function roomOf({ isProven, busy, settled }: Lane): number {
   return roomOfEndpoint({ isProven, settled: settled.size }) - busy.size;
-}
-
-function rest(lane: Lane, now: number): void {
-  lane.due = [];
-  lane.restUntil = now + Math.min(longestRestMs, shortestRestMs * 2 ** lane.failuresInARow);
-  lane.failuresInARow += 1;
 }

@@ -26,6 +26,16 @@ export interface Lane {
 
 /** Endpoints remembered as good while nothing waits for them. */
 const mostProven = 10_000;
+/** After a failed attempt the whole endpoint rests, for a second at first and a minute at most. */
+const shortestRestMs = 1_000;
+const longestRestMs = 60_000;
+
+/** Lets an endpoint rest after a failure, twice as long after each in a row. */
+export function rest(lane: Lane, now: number): void {
+  lane.due = [];
+  lane.restUntil = now + Math.min(longestRestMs, shortestRestMs * 2 ** lane.failuresInARow);
+  lane.failuresInARow += 1;
+}
 
 /** Endpoints with something waiting or in flight, or with a rest to take. */
 export class Lanes {

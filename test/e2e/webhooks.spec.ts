@@ -283,6 +283,18 @@ test('what is answered 5xx is tried again eight times in all, later and later, a
   expect(text).toMatch(/countersign_webhook_attempts_total\{outcome="abandoned"\} [1-9]/);
 });
 
+test('what could not be delivered for three days is given up, and not tried again', async () => {
+  const { path, endpointId } = await endpoint();
+  receiver.teach(path, 500, 204);
+  await renameAtOnce('Ann of three days ago');
+  await receiver.count(path, 1);
+  await until('the failure is known', async () => (await log(endpointId))[0]?.attempts === 1);
+  coordinator.clock.advance('73h');
+  const [entry] = await logged(endpointId, 'abandoned');
+  expect(entry).toMatchObject({ attempts: 1, reason: 'not delivered within 72 hours' });
+  expect(receiver.at(path)).toHaveLength(1);
+});
+
 test('a paused endpoint is notified of nothing, neither pending nor new events', async () => {
   const { path, endpointId } = await endpoint();
   const change = (isActive: boolean) =>

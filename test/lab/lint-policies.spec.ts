@@ -25,8 +25,8 @@ function person(userId: string, userName: string, tags: readonly string[] = []):
 
 const users = [person(ann, 'Ann'), person(tom, 'Tom', [treasurer]), person(tina, 'Tina', [treasurer])];
 
-function linted(...policies: readonly Partial<Policy>[]) {
-  const subject: LintSubject = {
+function subjectOf(policies: readonly Partial<Policy>[]): LintSubject {
+  return {
     policies: policies.map((one, index) => ({
       policyId: `p${index}`,
       policyName: `policy ${index}`,
@@ -46,8 +46,9 @@ function linted(...policies: readonly Partial<Policy>[]) {
     },
     now: 0,
   };
-  return lintPolicies(subject, rules);
 }
+
+const linted = (...policies: readonly Partial<Policy>[]) => lintPolicies(subjectOf(policies), rules);
 
 const codes = (...policies: readonly Partial<Policy>[]) =>
   linted(...policies).findings.map(({ policyName, code }) => `${policyName.slice(-1)} ${code}`);
@@ -204,5 +205,28 @@ describe('lint', () => {
       findings: [],
       notComplete: 'looking at all policies would take too long',
     });
+  });
+
+  it('has ten million steps', () => {
+    const { findings, notComplete } = linted(
+      ...Array.from({ length: 1_200 }, () => ({ condition: `wallet.id == '${'x'.repeat(65_000)}'` })),
+    );
+    expect([findings, notComplete]).toEqual([[], 'looking at all policies would take too long']);
+  });
+
+  it('lists 1,000 findings, and says that there are more', () => {
+    const { findings, notComplete } = linted(
+      ...Array.from({ length: 1_001 }, (_, index) => ({ condition: `wallet.id == '${index}'`, consensus: two })),
+    );
+    expect([findings.length, notComplete]).toEqual([1_000, 'only the first 1000 findings are listed']);
+  });
+
+  it('says of no consensus that it is out of reach where finding its voters takes too long', () => {
+    const many = Array.from({ length: 24 }, (_, index) => person(`u${index}`, `User ${index}`));
+    const last = ['u23', 'u22', 'u21', 'u20'].map((userId, place) => `approvers[${place}].id == '${userId}'`);
+    const names = { 'User.id': Object.fromEntries(many.map(({ userId, userName }) => [userId, userName])) };
+    const subject = { ...subjectOf([{ consensus: last.join(' && ') }]), users: many, names };
+    const { findings } = lintPolicies(subject, rules);
+    expect(findings.map(({ code }) => code)).toEqual(['order-of-votes']);
   });
 });

@@ -286,6 +286,21 @@ describe('an explanation of much', () => {
     expect(Buffer.byteLength(JSON.stringify(proof))).toBeLessThan(3 * 2 ** 20);
   });
 
+  it('reserves 7 KiB for a policy, and 5 KiB for each part of a clause, of which 500 are told', () => {
+    const room = new Room(new Steps());
+    expect(room.partsOfClause()).toBe(500);
+    room.take((3 * 1_024 - 8) * 1_024);
+    expect(room.partsOfClause()).toBe(1);
+    expect([room.takePolicy(), room.isCut]).toEqual([true, false]);
+    expect([room.takePolicy(), room.isCut]).toEqual([false, true]);
+  });
+
+  it('tells 200 policies of each payload', () => {
+    const short = Array.from({ length: 250 }, (_, index) => policy({ policyId: `p${index}`, condition: '1 == 2' }));
+    const proof = prove(factsOf(request, cast, short), new Room(new Steps(Infinity)));
+    expect([proof.parts[0]!.policies.length, proof.isCut]).toEqual([200, true]);
+  });
+
   it('tries as many changes as its steps last, and says that there may be others', () => {
     const facts = factsOf(request, cast, many.slice(0, 300));
     const proof = prove(facts, new Room(new Steps(Infinity)));

@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
-import { claimsModel, dueClaims, whereItLeads } from '../../src/read-models/claims.js';
-import { rowsOf } from './projected.js';
+import { claimsModel, dueClaims, keysOfCredentialId, whereItLeads } from '../../src/read-models/claims.js';
+import { aPasskey } from '../activities/facts.js';
+import { id } from '../activities/given.js';
+import { recorded as recordedIn, rowsOf } from './projected.js';
 
 const parent = '019ca945-0a00-7e2f-b248-3423fa365d04';
 const child = 'acfbdea9-01af-8f83-8d74-bbcf4b250a04';
@@ -49,4 +52,45 @@ test.each([
   // They are given their places in that order.
   const due = dueClaims(rows, 100).filter(({ value }) => value === publicKey);
   expect(due.map(({ organizationId }) => organizationId)).toEqual(first === child ? [child, twin] : [twin, child]);
+});
+
+/** Founds a sub-organization, which its parent has recorded. */
+function founded(organizationId: string, first: number, ...events: readonly OrganizationEvent[]): RecordedEvent[] {
+  const founding = { organizationId, name: 'Child', parentOrganizationId: parent, foundedBy: 'auth-proxy' } as const;
+  return [
+    ...recordedIn(organizationId, [{ type: 'OrganizationCreated', data: founding }, ...events], first),
+    ...recordedIn(
+      parent,
+      [{ type: 'SubOrganizationCreated', data: { subOrganizationId: organizationId, name: 'Child' } }],
+      first + 1 + events.length,
+    ),
+  ];
+}
+
+test('of the keys under one credential id, those that were registered first are tried, 32 of them', () => {
+  const { credentialId } = aPasskey(id(1), 1).data;
+  const events = Array.from({ length: 40 }, (_, index) =>
+    founded(id(1_000 + index), 10 * index, {
+      type: 'AuthenticatorCreated',
+      data: { ...aPasskey(id(2_000 + index), index).data, credentialId, publicKey: `key ${index}` },
+    }),
+  );
+  const keys = keysOfCredentialId(rowsOf(claimsModel, events.flat()), parent, credentialId);
+  expect(keys).toEqual(Array.from({ length: 32 }, (_, index) => `key ${index}`));
+});
+
+test('a sign-up removes four of those that have lapsed, and none that has not', () => {
+  const hour = 3_600;
+  const all = [
+    ...[0, 1, 2, 3, 4, 5].map((index) => founded(id(1_000 + index), 10 * index)),
+    founded(id(1_006), 3 * hour),
+    founded(id(1_007), 4 * hour),
+  ];
+  const left = (...events: readonly RecordedEvent[][]) =>
+    rowsOf(claimsModel, events.flat())
+      .all('SELECT organization_id FROM claim_organizations ORDER BY 1')
+      .map((row) => row['organization_id']);
+  expect(left(...all.slice(0, 6))).toHaveLength(6);
+  expect(left(...all.slice(0, 7))).toEqual([1_004, 1_005, 1_006].map(id));
+  expect(left(...all)).toEqual([1_006, 1_007].map(id));
 });

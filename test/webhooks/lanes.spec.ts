@@ -1,4 +1,4 @@
-import { Lanes } from '../../src/webhooks/lanes.js';
+import { Lanes, rest } from '../../src/webhooks/lanes.js';
 
 const endpoint = (endpointId: string) => ({
   endpointId,
@@ -49,4 +49,14 @@ test('an outcome is remembered until the rows show it, and one that is being rec
   settled.set('to be shown', 6n);
   lanes.shown(5n);
   expect([...settled.keys()]).toEqual(['being recorded', 'to be shown']);
+});
+
+test('an endpoint that keeps failing rests for twice as long each time, and for a minute at most', () => {
+  const lane = new Lanes().of(endpoint('failing'));
+  const rests = Array.from({ length: 9 }, (_, index) => {
+    const now = index * 1_000_000;
+    rest(lane, now);
+    return (lane.restUntil - now) / 1_000;
+  });
+  expect(rests).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
 });

@@ -3,7 +3,7 @@ import { validate } from '../../src/wire/validate.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import fc from 'fast-check';
 import { maxLength, minLength } from 'class-validator';
-import { hasCharacters, ListOf, Nested, Text, TextList, Uuid, Whole } from '../../src/wire/fields.js';
+import { Email, hasCharacters, isEmail, ListOf, Nested, Text, TextList, Uuid, Whole } from '../../src/wire/fields.js';
 
 class Leaf {
   @Text({ min: 1, max: 3 })
@@ -144,5 +144,18 @@ test('characters are counted as class-validator counts them', () => {
       expect(hasCharacters(value, min, max)).toBe(minLength(value, min) && maxLength(value, max));
     }),
     { numRuns: 2_000 },
+  );
+});
+
+test('an e-mail address has 254 characters', () => {
+  class Contact {
+    @Email()
+    email!: string;
+  }
+  const longest = `${'a'.repeat(64)}@${'b'.repeat(185)}.com`;
+  expect([longest, `a${longest.slice(1)}m`].map(isEmail)).toEqual([true, false]);
+  expect(validate(Contact, { email: longest }).email).toBe(longest);
+  expect(() => validate(Contact, { email: `${longest}m` })).toThrow(
+    'email: must be an e-mail address of at most 254 characters',
   );
 });

@@ -1,5 +1,6 @@
 import { BACKWARDS, END, START } from '@eventstore/db-client';
 import type { Position } from '@eventstore/db-client';
+import { setMaxListeners } from 'node:events';
 import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
 import type { LogPosition } from './catch-up.js';
@@ -139,6 +140,8 @@ export class LogReads {
   async withoutDeleted(events: readonly RecordedEvent[], signal: AbortSignal): Promise<readonly RecordedEvent[]> {
     const patience = { ...this.#limits, giveUpAfterMs: Infinity };
     const doubtful = [...new Set(events.map(({ stream }) => stream))].filter((stream) => !isKept(stream));
+    // Each of them listens to it while it waits for its next attempt.
+    setMaxListeners(MOST_CHECKS + 1, signal);
     const deleted = new Set<string>();
     for (let at = 0; at < doubtful.length; at += MOST_CHECKS) {
       await Promise.all(

@@ -95,8 +95,9 @@ export class EventStoreDouble {
   streamReads = 0;
   /** How many appends have reached the server whole, and over which path. */
   readonly appends = { batch: 0, classic: 0 };
-  /** How many events have reached the server with appends, whole or not. */
+  /** How many events have reached the server with appends, whole or not; and messages of a batch stream. */
   proposed = 0;
+  batchMessages = 0;
   /** How many events have been handed to the network by subscriptions. */
   sent = 0;
   /** Positions of the checkpoints that subscriptions were sent; `wire.NO_POSITION` for (-1, -1). */
@@ -364,6 +365,7 @@ export class EventStoreDouble {
     call.on('error', () => undefined);
     call.on('end', () => call.end());
     call.on('data', (request: BatchAppendReq) => {
+      this.batchMessages++;
       const correlation = wire.uuidText(request.getCorrelationId());
       const append = open.get(correlation) ?? { options: request.getOptions(), events: [] };
       open.set(correlation, append);
