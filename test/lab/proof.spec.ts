@@ -5,6 +5,7 @@ import { compileClause } from '../../src/domain/policy/language.js';
 import { PolicyError } from '../../src/domain/policy/syntax.js';
 import type { Approval, AuthorizationRequest, Clause, Policy, PolicyUser } from '../../src/domain/policy/types.js';
 import { Steps } from '../../src/domain/steps.js';
+import { candidateChanges } from '../../src/lab/candidates.js';
 import type { Change } from '../../src/lab/changes.js';
 import type { Facts } from '../../src/lab/facts.js';
 import { flipsOf } from '../../src/lab/flips.js';
@@ -308,6 +309,33 @@ describe('an explanation of much', () => {
     expect(flipsOf(facts, proof, steps).isCut).toBe(true);
     expect(steps.spent).toBeLessThanOrEqual(5_000_000);
     expect(flipsOf(facts, proof, new Steps(1_000))).toEqual({ flips: [], isCut: true });
+  });
+
+  it('tries 100 users, 20 tags of eight of them, and 50 policies, and says that there are others', () => {
+    const people = Array.from({ length: 120 }, (_, index) => ({ ...users[0]!, userId: `u${index}`, tags: [] }));
+    const tagged = Array.from({ length: 25 }, (_, index) => `requester.tags.contains('t${index}')`).join(' && ');
+    const list = Array.from({ length: 60 }, (_, index) => policy({ policyId: `p${index}`, condition: tagged }));
+    const facts = { request, approvals: cast, context: { ...contextOf(list, 5), users: [...users, ...people] } };
+    const proof = prove(() => facts, new Room(new Steps(Infinity)));
+    const { changes, isCut } = candidateChanges(facts, proof);
+    const count = (kind: Change['kind']) => changes.filter((change) => change.kind === kind).length;
+    const concerned = new Set(changes.flatMap((change) => (change.kind === 'tag-added' ? [change.userId] : [])));
+    expect(isCut).toBe(true);
+    expect([count('vote'), count('asked-by'), count('clause-gone')]).toEqual([100, 100, 50]);
+    expect([concerned.size, count('tag-added')]).toEqual([8, 8 * 20]);
+  });
+
+  it('names 30 flips, and says that there are others', () => {
+    const people = Array.from({ length: 60 }, (_, index): PolicyUser => {
+      const userId = `u${index}`;
+      const credential = { id: `key ${index}`, userId, type: 'CREDENTIAL_TYPE_API_KEY_P256', publicKey: '02' };
+      return { userId, userName: userId, tags: [], credentials: [credential] };
+    });
+    const list = [policy({ policyId: 'p', consensus: 'approvers.count() >= 2' })];
+    const known = [...users, ...people];
+    const facts = () => ({ request, approvals: cast, context: { ...contextOf(list, 5), users: known } });
+    const { flips, isCut } = flipsOf(facts, prove(facts, new Room(new Steps(Infinity))), new Steps(Infinity));
+    expect([flips.length, isCut]).toEqual([30, true]);
   });
 
   it('leaves out the trees of clauses when steps are few, and keeps their values', () => {
