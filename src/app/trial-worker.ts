@@ -1,7 +1,8 @@
 /**
  * A coordinator in memory on which examples of analyses are executed, in a process of its own: it ends with the process that
  * started it. Its clock stands where it was last told to, and nothing that it would send leaves it: it runs as a restored copy
- * does. It is told the time, or the key of somebody for whom it founds another organization without a parent.
+ * does, with a mailbox and an OAuth 2.0 provider of its own. It is told the time, the key of somebody for whom it founds another
+ * organization without a parent, or an address whose mail is read.
  */
 import { randomUUID } from 'node:crypto';
 import { readConfig } from '../config/config.js';
@@ -15,6 +16,7 @@ import { projectInMemory } from '../read-models/projecting.js';
 import { LocalKeyEncryption } from '../vault/key-encryption.js';
 import { createCoordinator } from './create-coordinator.js';
 import { install, type RootCredentials } from './installation.js';
+import { Mailbox, startProvider } from './trial-world.js';
 import { systemRandomness } from './world.js';
 
 class ToldClock implements Clock {
@@ -27,6 +29,7 @@ class ToldClock implements Clock {
 
 const reply = (message: object): void => void process.send?.(message);
 const clock = new ToldClock();
+const mailbox = new Mailbox();
 
 /** None before the start. */
 let opened: EventStore | undefined;
@@ -34,7 +37,7 @@ let opened: EventStore | undefined;
 /** Starts at this time. */
 async function start(at: number): Promise<void> {
   clock.time = at;
-  const config = readConfig({ PORT: '0', LOG_LEVEL: 'silent', RESTORED: 'true' });
+  const config = readConfig({ PORT: '0', LOG_LEVEL: 'silent', RESTORED: 'true', ...(await startProvider()) });
   const store = await openEventStore('memory:', '');
   opened = store;
   const randomness = systemRandomness();
@@ -44,9 +47,8 @@ async function start(at: number): Promise<void> {
     root = made;
     return Promise.resolve();
   });
-  const nowhere = { carry: () => Promise.resolve(), close: () => Promise.resolve() };
   const delivery = deliveryBy(
-    { email: nowhere, sms: nowhere },
+    { email: mailbox, sms: mailbox },
     { restored: false, report: () => undefined, now: () => clock.now() },
   );
   const { app } = await createCoordinator(config, {
@@ -76,14 +78,17 @@ async function found(store: EventStore, apiPublicKey: string): Promise<void> {
   reply({ organizationId });
 }
 
-async function take(told: { readonly at: number } | { readonly found: string }): Promise<void> {
+type Told = { readonly at: number } | { readonly found: string } | { readonly mailTo: string };
+
+async function take(told: Told): Promise<void> {
   if ('found' in told) return found(opened!, told.found);
+  if ('mailTo' in told) return reply({ mail: await mailbox.read(told.mailTo) });
   if (!opened) return start(told.at);
   clock.time = told.at;
   reply(told);
 }
 
-process.on('message', (told: Parameters<typeof take>[0]) => {
+process.on('message', (told: Told) => {
   void take(told).catch((error: unknown) => reply({ error: error instanceof Error ? error.message : String(error) }));
 });
 process.on('disconnect', () => process.exit());

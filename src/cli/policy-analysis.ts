@@ -15,15 +15,10 @@ import { printable, table } from './layout.js';
 import { mistakesShown, textIn } from './policy-folder.js';
 import { SolverProcess } from './solver.js';
 import type { Terminal } from './terminal.js';
-import { executedKinds } from './trial/trial-request.js';
 import { Trials, type Execution } from './trial/trials.js';
 
 const registry = buildRegistry(activities);
-const rules = {
-  environment: registry.policyEnvironment,
-  activities: analysedActivities(registry),
-  usualKinds: executedKinds,
-};
+const rules = { environment: registry.policyEnvironment, activities: analysedActivities(registry) };
 
 /** What the command can be given. */
 export interface AnalyzeOptions {
@@ -194,6 +189,7 @@ function executionLine(execution: Execution): string {
 function boundsOf({ users, quorum }: AnalysisSubject): readonly string[] {
   return [
     `the ${users.length} users of the file, each with one API key and one passkey; ${quorum.threshold} of ${quorum.userIds.length} are the root quorum`,
+    'who accepts an invitation is as one of them who is not in the root quorum',
     `lists in a request have at most ${mostElements} elements; texts and numbers are unlimited within their types, characters up to U+2FFFF`,
     'hexadecimal values and names of transaction types are as decoders give them; what a request has depends on its kind',
     'users, tags, policies and credentials stay as they are while it waits; no approval lapses, no clause runs out of steps',

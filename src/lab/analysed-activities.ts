@@ -18,8 +18,8 @@ export interface AnalysedActivity {
   readonly own: 'never' | 'maybe' | 'session';
   /** It never waits for votes: its submitter must be allowed alone. */
   readonly isAtOnce: boolean;
-  /** Only a member of the root quorum submits it, whatever policies say. */
-  readonly isOfRootUsers: boolean;
+  /** Whatever policies say: a user, a member of the root quorum, or somebody who is invited and thus in none. */
+  readonly submitter: 'a-user' | 'a-root-user' | 'invited';
 }
 
 /** Every activity of a build. */
@@ -39,7 +39,7 @@ export function analysedActivities({ versions }: Registry): readonly AnalysedAct
         own: needs === 'no-denial' ? 'session' : definition.ownCredentialsOf ? 'maybe' : 'never',
         // As a decision has it (decide/submit.ts): where it would wait, nobody could vote, or get its result.
         isAtOnce: parents === 'only' || definition.reveal !== undefined,
-        isOfRootUsers: is === 'a-root-user',
+        submitter: is,
       },
     ];
   });

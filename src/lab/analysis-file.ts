@@ -21,7 +21,6 @@ export interface AskedQuestion {
 export interface AnalysisRules {
   readonly environment: LintRules['environment'];
   readonly activities: readonly AnalysedActivity[];
-  readonly usualKinds?: ReadonlySet<string>;
 }
 
 const fileKeys = ['users', 'questions'];

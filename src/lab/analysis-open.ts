@@ -2,7 +2,7 @@ import type { AnalysedActivity } from './analysed-activities.js';
 import type { AnalysedSet, AnalysisSubject, GivenFacts, Solve } from './analysis-subject.js';
 import { factsIn, known, modelOf, readModel, type Model } from './smt-model.js';
 import { OpenRequest, type OpenDecision } from './smt-request.js';
-import { and, apply, integer, not, or, same, type Term } from './smt-script.js';
+import { and, apply, not, or, same, type Term } from './smt-script.js';
 import { beOneOf, limitsOf } from './smt-shape.js';
 import { isOfOtherChain, usualCall, usualChain, usualIn, usualUser } from './smt-usual.js';
 
@@ -43,16 +43,10 @@ export class OpenQuestion {
    */
   get usual(): readonly (readonly Term[])[] {
     const usual = this.usualFacts();
-    const ofKinds = this.usualKinds();
     const ofChain = usualChain(this.request);
     // What is said of other chains may be all that is possible.
     const isOfOthers = [...this.read].some(isOfOtherChain);
-    return [
-      ...ofKinds.map((kinds) => [...usual, ...ofChain, kinds]),
-      ...(isOfOthers ? ofKinds.map((kinds) => [...usual, kinds]) : []),
-      isOfOthers ? usual : [...usual, ...ofChain],
-      [],
-    ];
+    return [isOfOthers ? usual : [...usual, ...ofChain], []];
   }
 
   /** What a model says of what was read. */
@@ -105,14 +99,6 @@ export class OpenQuestion {
         ? ['texts that may stand for others, such as the address of an account, may be in doubt anywhere']
         : []),
     ];
-  }
-
-  /** At most one term: that it is of a usual kind, if that says anything. */
-  private usualKinds(): readonly Term[] {
-    const { usualKinds = new Set() } = this.subject;
-    const places = this.activities.flatMap(({ kind }, place) => (usualKinds.has(kind) ? [place] : []));
-    if (places.length === 0 || places.length === this.activities.length) return [];
-    return [this.request.script.name(or(...places.map((place) => same(this.which, integer(place)))))];
   }
 
   /** Everything can be read, values are as they are written, and it is not long ago. */

@@ -13,8 +13,6 @@ export interface AnalysisSubject extends AnalysedSet {
   readonly users: readonly PolicyUser[];
   readonly environment: PolicyEnvironment;
   readonly activities: readonly AnalysedActivity[];
-  /** Kinds of activity that an example is of, if it can be. */
-  readonly usualKinds?: ReadonlySet<string>;
 }
 
 /** What is fixed of a request; everything else is open. */

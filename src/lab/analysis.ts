@@ -176,9 +176,10 @@ async function possible(
   solve: Solve,
 ): Promise<{ readonly kinds: ReadonlySet<string>; readonly widened: readonly string[] } | AnalysisAnswer> {
   const { threshold, userIds } = subject.quorum;
-  // The root quorum can do everything, but not vote on what never waits.
+  // The root quorum can do everything, but not vote on what never waits, nor be invited.
   const byQuorum = activities.filter(
-    ({ isAtOnce }) => new Set(userIds).size >= threshold && !(isAtOnce && threshold > 1),
+    ({ isAtOnce, submitter }) =>
+      new Set(userIds).size >= threshold && !(isAtOnce && threshold > 1) && submitter !== 'invited',
   );
   const kinds = new Set(byQuorum.map(({ kind }) => kind));
   const users = subject.users.map(({ userId }) => userId);

@@ -79,7 +79,7 @@ export function beOneOf(
   const names = new Set(activities.flatMap((one) => one.params));
   const gone = script.name(and(...[...keys, ...chains].map((name) => request.rootAt(name).open.isUnreadable)));
   const alternatives = activities.map((one, place) => {
-    const { type, kind, resource, action, params: exposed, own, isRootOnly, hasResources, isAtOnce } = one;
+    const { type, kind, resource, action, params: exposed, own, isRootOnly, hasResources } = one;
     const attributes = Object.entries({ type, kind, resource, action }).map(([name, expected]) => {
       const field = fieldOf(value, name);
       return expected === undefined ? field.isUnreadable : and(not(field.isUnreadable), holds(field, expected));
@@ -90,8 +90,8 @@ export function beOneOf(
       ...attributes,
       isRootOnly ? request.isRootOnly : not(request.isRootOnly),
       owns[own],
-      ...(isAtOnce ? [isAlone] : []),
-      ...(one.isOfRootUsers ? [isByMember] : []),
+      ...(one.isAtOnce ? [isAlone] : []),
+      ...{ 'a-user': [], 'a-root-user': [isByMember], invited: [not(isByMember)] }[one.submitter],
       ...[...names].map((name) => {
         const isMissing = fieldOf(params, name).isNotApplicable;
         return exposed.includes(name) ? not(isMissing) : isMissing;

@@ -9,11 +9,13 @@ afterAll(() => trials.end());
 const two = 'consensus: approvers.count() >= 2';
 /** What only the root quorum does, what everybody does for themselves, and what takes no votes. */
 const atOnce =
-  /_(?:ORGANIZATION_NAME|ORGANIZATION_FEATURE|ROOT_QUORUM)$|_DELETE_SUB_ORGANIZATION$|_SESSION(?:_V2)?$|_LOGIN$|_RELEASE_CONTACT$/;
+  /_(?:ORGANIZATION_NAME|ORGANIZATION_FEATURE|ROOT_QUORUM)$|_DELETE_SUB_ORGANIZATION$|_SESSION(?:_V2)?$|_STAMP_LOGIN$|_RELEASE_CONTACT$|_VERIFY_OTP_V2$|_ACCEPT_INVITATION$|_OAUTH2_AUTHENTICATE$/;
 
 // Here the verb refuses what is wrong; after votes it would be an activity that was allowed and failed.
 it.each(Object.keys(makers))('a trial executes the least request of %s by the root quorum', async (type) => {
-  expect(await executed([], { type, by: ['Ann'] })).toEqual({ outcome: 'executed', steps: [['allowed']] });
+  // Who is invited is in no root quorum.
+  const by = [type.endsWith('_ACCEPT_INVITATION') ? 'Dev' : 'Ann'];
+  expect(await executed([], { type, by })).toEqual({ outcome: 'executed', steps: [['allowed']] });
 });
 
 it.each(Object.keys(makers).filter((type) => !atOnce.test(type)))('a trial takes votes on %s', async (type) => {
@@ -128,6 +130,22 @@ it('a trial releases the contact that the example has, in a sub-organization', a
   });
 });
 
+it('a trial invites whoever the example has accept, whose id nobody knows before', async () => {
+  const type = 'ACTIVITY_TYPE_ACCEPT_INVITATION';
+  const denied = async (condition: string, by: string, isAllowed = false) => {
+    const { file, subject } = fileOf(`effect: deny, condition: "${condition}"`);
+    return trials.execute([{ ...claimOf(subject, { type, by: [by] }), isAllowed }], subject, file.names);
+  };
+  const isOps = "requester.tags.contains('<tag ops>') && requester.alias == 'Ops'";
+  expect(await denied(isOps, 'Ops')).toEqual({ outcome: 'executed', steps: [['denied']] });
+  expect(await denied(isOps, 'Dev')).toMatchObject({ outcome: 'disagreed' });
+  expect(await denied(isOps, 'Dev', true)).toEqual({ outcome: 'executed', steps: [['allowed']] });
+  const isDev = "requester.id == '<user Dev>' || requester.email == 'dev@example.com'";
+  expect(await denied(isDev, 'Dev')).toMatchObject({
+    why: 'with ids, addresses and keys of a coordinator, it comes to something else',
+  });
+});
+
 it('a trial deletes accounts of the wallets that the example has', async () => {
   const condition = 'condition: "wallets.count() == 2 && wallets.any(w, w.label == \'Old\')"';
   const resources = { wallets: [{ label: 'Old' }, {}] };
@@ -198,9 +216,6 @@ it('a trial executes a request under each of two sets', async () => {
 it('a trial says why an example is not executed', async () => {
   const allow = ['effect: allow'];
   const resources = (values: Case['resources']) => whyNot({ resources: values });
-  expect(await whyNot({ type: 'ACTIVITY_TYPE_OAUTH2_AUTHENTICATE' })).toContain(
-    'makes a request of ACTIVITY_TYPE_OAUTH2',
-  );
   expect(await resources({ eth: { tx: { value: -1n } } })).toContain('a negative eth.tx.value');
   expect(await resources({ eth: { tx: { to: '0x' } } })).toContain('no transaction goes to `0x`');
   expect(await resources({ eth: { tx: { data: 'aa' } } })).toContain('has the data `aa`');

@@ -1,14 +1,14 @@
-import { randomUUID } from 'node:crypto';
+import { apiKeyPairFromPrivate, type ApiKeyPair } from '../../stamps/sign.js';
 import { none } from './organization-parameters.js';
 import { NotExecuted } from './trial-facts.js';
-import { newKey } from './trial-organization.js';
+import { newEmail, newKey } from './trial-organization.js';
 import type { Makers, Making } from './trial-parameters.js';
 
 const appName = 'Example';
 const feature = 'FEATURE_NAME_EMAIL_AUTH';
 
-/** What reaches people by mail, changes how they are reached, or how they log in. What is sent goes nowhere. */
-export const contactParameters: Makers = {
+/** What reaches people by mail, changes how they are reached, or how they log in. What is sent stays in the coordinator. */
+export const contactParameters = {
   async ACTIVITY_TYPE_INIT_OTP_V3(making) {
     const { email: contact } = await reached(making);
     return { parameters: { otpType: 'OTP_TYPE_EMAIL', contact, appName } };
@@ -39,22 +39,39 @@ export const contactParameters: Makers = {
     });
     return { parameters: { invitationId: invitationIds[0]! } };
   },
+  async ACTIVITY_TYPE_ACCEPT_INVITATION(making) {
+    const { organization } = making;
+    const { userName, email, tags } = organization.guest;
+    const guest = { receiverUserName: userName, receiverUserEmail: email, receiverUserTags: [...tags] };
+    const { invitationIds } = await organization.founder.perform('ACTIVITY_TYPE_CREATE_INVITATIONS', {
+      invitations: [{ ...(await invitation(making)), ...guest }],
+    });
+    const [invitationId] = invitationIds as [string];
+    organization.invited(invitationId, keyIn(await organization.mailTo(email)));
+    const { publicKey, curve: curveType } = newKey();
+    return { parameters: { invitationId, apiKeys: [{ apiKeyName: 'key', publicKey, curveType }] } };
+  },
   async ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE() {
     return { parameters: { name: feature, value: '' } };
   },
   async ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE() {
     return { parameters: { name: feature } };
   },
-};
+} satisfies Makers;
 
 /** Somebody with an e-mail address of their own: a sub-organization reaches only its users. */
-async function reached({ organization: { founder } }: Making) {
-  // Another for each example: codes for one address are limited, and the clock may stand.
-  const email = `${randomUUID()}@example.com`;
+export async function reached({ organization: { founder } }: Making) {
+  const email = newEmail();
   const { userIds } = await founder.perform('ACTIVITY_TYPE_CREATE_USERS_V4', {
     users: [{ userName: 'Reached', userEmail: email, ...none }],
   });
   return { userId: userIds[0]!, email };
+}
+
+/** The key in the link of an invitation. */
+function keyIn(mail: string): ApiKeyPair {
+  const [link] = /^\S+#\S+$/m.exec(mail) ?? [''];
+  return apiKeyPairFromPrivate(new URLSearchParams(link.slice(link.indexOf('#') + 1)).get('privateKey') ?? '');
 }
 
 async function invitation(making: Making) {

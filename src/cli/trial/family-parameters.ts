@@ -4,7 +4,7 @@ import { newKey } from './trial-organization.js';
 import type { Makers, Making } from './trial-parameters.js';
 
 /** What only an organization without a parent does: it has sub-organizations, and an auth proxy. */
-export const parentParameters: Makers = {
+export const parentParameters = {
   async ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8() {
     return { parameters: subOrganization({}) };
   },
@@ -29,14 +29,14 @@ export const parentParameters: Makers = {
     await enableProxy(making);
     return { parameters: {} };
   },
-};
+} satisfies Makers;
 
 /** What only a sub-organization does. */
-export const childParameters: Makers = {
+export const childParameters = {
   async ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION() {
     return { parameters: { deleteWithoutExport: true } };
   },
-};
+} satisfies Makers;
 
 function subOrganization(contact: { readonly userEmail?: string; readonly userPhoneNumber?: string }) {
   const { publicKey, curve: curveType } = newKey();

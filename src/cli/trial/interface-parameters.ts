@@ -9,7 +9,7 @@ const contract = {
 } as const;
 
 /** What transactions are read by. */
-export const interfaceParameters: Makers = {
+export const interfaceParameters = {
   async ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE() {
     return { parameters: contract };
   },
@@ -20,4 +20,4 @@ export const interfaceParameters: Makers = {
     );
     return { parameters: { smartContractInterfaceId } };
   },
-};
+} satisfies Makers;

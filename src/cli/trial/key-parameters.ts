@@ -21,7 +21,7 @@ const target = (): { targetPublicKey: string } => ({ targetPublicKey: newKey().p
 const noChain = Object.fromEntries(['eth', ...Object.keys(otherChains)].map((name) => [name, notApplicable]));
 
 /** What uses, makes, changes and exports wallets and private keys. */
-export const keyParameters: Makers = {
+export const keyParameters = {
   async ACTIVITY_TYPE_SIGN_TRANSACTION_V2({ facts, organization, resources, given }) {
     const chain = chainIn(facts, given('type'));
     const { address, resources: real } = await resources.keyOf(facts, otherChains[chain ?? '']?.account);
@@ -96,7 +96,7 @@ export const keyParameters: Makers = {
   async ACTIVITY_TYPE_DELETE_PRIVATE_KEY_TAGS(making) {
     return { parameters: { privateKeyTagIds: [await keyTagIn(making)] } };
   },
-};
+} satisfies Makers;
 
 /** What calls are read by. */
 async function upload({ founder }: TrialOrganization, read: TrialInterface): Promise<void> {

@@ -12,7 +12,7 @@ const policy = {
 export const none = { apiKeys: [], authenticators: [], oauthProviders: [], userTags: [] };
 
 /** What makes, changes and deletes users, tags, credentials and policies, and changes who decides. */
-export const organizationParameters: Makers = {
+export const organizationParameters = {
   async ACTIVITY_TYPE_CREATE_USER_TAG() {
     return { parameters: { userTagName: 'Made by an example', userIds: [] } };
   },
@@ -75,7 +75,7 @@ export const organizationParameters: Makers = {
   async ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME() {
     return { parameters: { organizationName: 'Renamed by an example' } };
   },
-};
+} satisfies Makers;
 
 const anotherKey = () => {
   const { publicKey, curve: curveType } = newKey();

@@ -6,7 +6,7 @@ const url = 'https://[3ffe::1]/hook';
 const hook = { url, name: 'Made by an example' };
 
 /** What is kept for providers and receivers outside, none of whom it calls. */
-export const providerParameters: Makers = {
+export const providerParameters = {
   async ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL(making) {
     return { parameters: await application(making) };
   },
@@ -34,7 +34,7 @@ export const providerParameters: Makers = {
   async ACTIVITY_TYPE_DELETE_WEBHOOK_ENDPOINT(making) {
     return { parameters: await hookIn(making) };
   },
-};
+} satisfies Makers;
 
 async function application({ organization }: Making) {
   const { oauthSecretEncryption } = await organization.sealingKeys();

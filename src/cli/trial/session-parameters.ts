@@ -2,7 +2,7 @@ import { newKey } from './trial-organization.js';
 import type { Makers } from './trial-parameters.js';
 
 /** What everybody may do for themselves, unless a policy denies it. */
-export const sessionParameters: Makers = {
+export const sessionParameters = {
   async ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION() {
     return { parameters: {} };
   },
@@ -12,4 +12,4 @@ export const sessionParameters: Makers = {
   async ACTIVITY_TYPE_STAMP_LOGIN() {
     return { parameters: { publicKey: newKey().publicKey } };
   },
-};
+} satisfies Makers;

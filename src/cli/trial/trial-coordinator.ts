@@ -7,8 +7,8 @@ interface Started {
   readonly organizationId: string;
   readonly apiPrivateKey: string;
 }
-type Told = { readonly at: number } | { readonly found: string };
-type Done = Started | { readonly at: number } | { readonly organizationId: string };
+type Told = { readonly at: number } | { readonly found: string } | { readonly mailTo: string };
+type Done = Started | { readonly at: number } | { readonly organizationId: string } | { readonly mail: string };
 type Reply = Done | { readonly error: string };
 
 interface SealingKeys {
@@ -72,6 +72,13 @@ export class TrialCoordinator {
     const founded = await ask(this.child, { found: key.publicKey });
     if (!('organizationId' in founded)) throw new Error(`it answered ${JSON.stringify(founded)} to a founding`);
     return this.clientOf(key, founded.organizationId);
+  }
+
+  /** The text of the newest mail to an address that was not read yet. @throws {Error} if none comes */
+  async mailTo(address: string): Promise<string> {
+    const read = await ask(this.child, { mailTo: address });
+    if (!('mail' in read)) throw new Error(`it answered ${JSON.stringify(read)} about a mailbox`);
+    return read.mail;
   }
 
   /** The keys to which secrets for others are sealed: uncompressed P-256, hex. */

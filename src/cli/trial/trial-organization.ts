@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { ActivityClient } from '../../client/activity-client.js';
 import { send, submitPath } from '../../client/stamping-client.js';
 import type { PolicyCredential, PolicyUser } from '../../domain/policy/types.js';
@@ -15,6 +15,8 @@ interface Person {
   readonly user: PolicyUser;
   readonly key: ApiKeyPair;
   readonly passkey: Passkey;
+  /** Of who is no user yet. */
+  readonly invitationId?: string;
 }
 
 /** An organization of its own for one example: the users, tags, wallets and keys of the file, and no policies yet. */
@@ -23,20 +25,25 @@ export class TrialOrganization {
     private readonly coordinator: TrialCoordinator,
     /** Stamps as a member of the root quorum, whose threshold is 1 until the organization is `closed`. */
     readonly founder: ActivityClient,
-    private readonly people: ReadonlyMap<string, Person>,
-    /** Real ids by those of the file. */
-    readonly ids: ReadonlyMap<string, string>,
+    private readonly people: Map<string, Person>,
+    private readonly realIds: Map<string, string>,
+    private readonly guestId: string | undefined,
   ) {}
+
+  /** Real ids by those of the file. */
+  get ids(): ReadonlyMap<string, string> {
+    return this.realIds;
+  }
 
   static async found(
     coordinator: TrialCoordinator,
     { users }: FoundCase,
     { quorum }: AnalysedSet,
     names: PolicyFile['names'],
-    isParent = false,
+    { isParent = false, guestId }: { readonly isParent?: boolean; readonly guestId?: string | undefined } = {},
   ): Promise<TrialOrganization> {
     const people = users.map((user, index) => ({
-      user: withEmail(user, index),
+      user: withEmail(user.userId === guestId ? { email: newEmail(), ...user } : user, index),
       key: newKey(),
       passkey: new Passkey(),
     }));
@@ -45,7 +52,9 @@ export class TrialOrganization {
     const ids = new Map(members.map(({ user }, index) => [user.userId, memberIds[index]!]));
     const others = people.filter(({ user }) => !ids.has(user.userId));
     if (others.length > 0) {
-      const userIds = await usersIn(founder, others);
+      // Nobody else has the guest's address.
+      const reached = others.map((one) => (one.user.userId === guestId ? withoutEmail(one) : one));
+      const userIds = await usersIn(founder, reached);
       for (const [index, { user }] of others.entries()) ids.set(user.userId, userIds[index]!);
     }
     for (const [userTagName, id] of names.get('tag') ?? []) {
@@ -57,12 +66,26 @@ export class TrialOrganization {
       const given = { privateKeyTagName, privateKeyIds: [] };
       ids.set(id, (await founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', given)).privateKeyTagId);
     }
-    return new TrialOrganization(coordinator, founder, new Map(people.map((one) => [one.user.userId, one])), ids);
+    const byId = new Map(people.map((one) => [one.user.userId, one]));
+    return new TrialOrganization(coordinator, founder, byId, ids, guestId);
   }
 
   /** By the ids of the file. */
   get userIds(): readonly string[] {
     return [...this.people.keys()];
+  }
+
+  /** Who is to be invited, besides the user who has that name and these tags, whom policies know. @throws {Error} if it is nobody */
+  get guest(): PolicyUser & { readonly email: string } {
+    const guest = this.people.get(this.guestId ?? '');
+    if (!guest) throw new Error('nobody is invited');
+    const { email = '' } = guest.user;
+    return { ...guest.user, email, tags: guest.user.tags.map((tag) => this.ids.get(tag) ?? tag) };
+  }
+
+  /** The guest stamps with the key of the invitation. */
+  invited(invitationId: string, key: ApiKeyPair): void {
+    this.people.set(this.guestId!, { ...this.people.get(this.guestId!)!, key, invitationId });
   }
 
   /** That its parent lets it invite people, as only a parent can. */
@@ -74,6 +97,11 @@ export class TrialOrganization {
   /** The keys to which secrets for others are sealed. */
   sealingKeys(): ReturnType<TrialCoordinator['sealingKeys']> {
     return this.coordinator.sealingKeys();
+  }
+
+  /** The text of the newest mail to an address. */
+  mailTo(address: string): Promise<string> {
+    return this.coordinator.mailTo(address);
   }
 
   /** Creates the policies, and raises the threshold of the root quorum: from here on, only its members together decide. */
@@ -100,11 +128,12 @@ export class TrialOrganization {
   /** The users as the coordinator has them, with real ids and keys. */
   async users(): Promise<readonly PolicyUser[]> {
     return Promise.all(
-      Array.from(this.people.values(), async ({ user }): Promise<PolicyUser> => {
+      Array.from(this.people.values(), async ({ user, key: invitedKey, invitationId }): Promise<PolicyUser> => {
+        if (invitationId !== undefined) return this.guestWith(invitationId, invitedKey);
         const userId = this.ids.get(user.userId)!;
         const { user: real } = await this.founder.query('get_user', { userId });
         const [key, passkey] = [real.apiKeys[0]!, real.authenticators[0]!];
-        const own: readonly PolicyCredential[] = [
+        const credentials: readonly PolicyCredential[] = [
           { id: key.apiKeyId, userId, type: key.credential.type, publicKey: key.credential.publicKey },
           {
             id: passkey.authenticatorId,
@@ -119,10 +148,17 @@ export class TrialOrganization {
           userName: user.userName,
           ...(user.email === undefined ? {} : { email: user.email }),
           tags: user.tags.map((tag) => this.ids.get(tag) ?? tag),
-          credentials: own,
+          credentials,
         };
       }),
     );
+  }
+
+  /** With an id that no policy has. */
+  private guestWith(id: string, { publicKey }: ApiKeyPair): PolicyUser {
+    const userId = randomUUID();
+    this.realIds.set(this.guestId!, userId);
+    return { ...this.guest, userId, credentials: [{ id, userId, type: 'CREDENTIAL_TYPE_API_KEY_P256', publicKey }] };
   }
 
   /** Submits with one of a user's credentials; both by their ids in the file. @throws {ApiError} */
@@ -141,6 +177,9 @@ export class TrialOrganization {
     return (await send<{ readonly activity: ActivityEnvelope }>(url, body, headers)).body.activity;
   }
 }
+
+/** Of nobody else: codes for one address are limited, and the clock may stand. */
+export const newEmail = (): string => `${randomUUID()}@example.com`;
 
 /** A new P-256 key pair. */
 export const newKey = (): ApiKeyPair => generateApiKeyPair((count) => randomBytes(count));
@@ -179,6 +218,8 @@ const founderOnly = (): Person => ({
 /** An e-mail address that is none becomes another. */
 const withEmail = (user: PolicyUser, index: number): PolicyUser =>
   user.email === undefined || isEmail(user.email) ? user : { ...user, email: `user${index}@example.com` };
+
+const withoutEmail = ({ user: { email: _, ...user }, ...rest }: Person): Person => ({ ...rest, user });
 
 function parametersOf({ user: { userName, email }, key, passkey }: Person) {
   return {

@@ -1,10 +1,12 @@
 import type { activities } from '../../activities/index.js';
 import type { ParametersOf } from '../../client/activity-client.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
+import { codeParameters } from './code-parameters.js';
 import { contactParameters } from './contact-parameters.js';
 import { childParameters, parentParameters } from './family-parameters.js';
 import { interfaceParameters } from './interface-parameters.js';
 import { keyParameters } from './key-parameters.js';
+import { oauthParameters } from './oauth-parameters.js';
 import { organizationParameters } from './organization-parameters.js';
 import { providerParameters } from './provider-parameters.js';
 import { sessionParameters } from './session-parameters.js';
@@ -41,12 +43,14 @@ export type Makers = {
   readonly [Type in ActivityType]?: (making: Making) => Promise<Made<ParametersOf<Type>>>;
 };
 
-/** Of the kinds of activity that are executed; examples of others are not. */
-export const makers: Makers = {
+/** Of every activity: a new verb without one does not compile. */
+export const makers: Required<Makers> = {
   ...keyParameters,
   ...importParameters,
   ...organizationParameters,
   ...contactParameters,
+  ...codeParameters,
+  ...oauthParameters,
   ...interfaceParameters,
   ...sessionParameters,
   ...providerParameters,
@@ -55,4 +59,5 @@ export const makers: Makers = {
 };
 
 /** Whether its examples need an organization without a parent; those of others are executed in a sub-organization. */
-export const isOfParent = (type: string): boolean => Object.hasOwn(parentParameters, type);
+export const isOfParent = (type: string): boolean =>
+  [parentParameters, oauthParameters].some((some) => Object.hasOwn(some, type));

@@ -8,10 +8,7 @@ import { isOfParent, makers, type Made, type Making } from './trial-parameters.j
 import type { TrialResources } from './trial-resources.js';
 
 const { versions } = buildRegistry(activities);
-const makerOf: Readonly<Record<string, ((making: Making) => Promise<Made<object>>) | undefined>> = makers;
-
-/** The kinds of activity whose examples are executed. */
-export const executedKinds: ReadonlySet<string> = new Set(Object.keys(makers).map((type) => versions.get(type)!.kind));
+const makerOf: Readonly<Record<string, (making: Making) => Promise<Made<object>>>> = makers;
 
 /** A request as it is sent, and what policies see of it that is not as in the example. */
 export interface TrialRequest {
@@ -24,9 +21,12 @@ export interface TrialRequest {
   readonly params: Readonly<Record<string, PolicyValue | undefined>>;
 }
 
-/** Whether the example is of an organization without a parent. */
-export const needsNoParent = ({ found: { request } }: Claim): boolean =>
-  isOfParent(versions.get(request.activity.type)!.definition.type);
+/** Whether the example is of an organization without a parent, and who is still to become a user of it. */
+export function placeOf({ found: { request } }: Claim) {
+  const { definition } = versions.get(request.activity.type)!;
+  const isInvited = definition.kind === 'activity' && definition.submittedBy === 'invitee';
+  return { isParent: isOfParent(definition.type), guestId: isInvited ? request.submitterId : undefined };
+}
 
 /** Makes the request of an example in an organization, with all that it needs there. @throws {NotExecuted} */
 export async function requestOf(
@@ -36,8 +36,7 @@ export async function requestOf(
 ): Promise<TrialRequest> {
   const { definition } = versions.get(request.activity.type)!;
   const { type } = definition;
-  const make = makerOf[type];
-  if (!make || definition.kind !== 'activity') throw new NotExecuted(`nothing here makes a request of ${type}`);
+  if (definition.kind !== 'activity') throw new NotExecuted(`${type} is a vote, and no activity`);
   const given = (name: string) => textIn(request.activity.params[name], `activity.params.${name}`);
   const givenAmount = (name: string) => amountIn(request.activity.params[name], `activity.params.${name}`);
   const givenFlag = (name: string) => flagIn(request.activity.params[name], `activity.params.${name}`);
@@ -59,7 +58,7 @@ export async function requestOf(
     parameters,
     resources: real = {},
     organizationId = organization.founder.organizationId,
-  } = await make({ ...asked, organization, resources });
+  } = await makerOf[type]!({ ...asked, organization, resources });
   const params = Object.fromEntries(
     Object.entries(definition.params ?? {}).map(([name, param]) => [name, param.from(parameters)]),
   );

@@ -1,5 +1,5 @@
 import { createCipheriv, createECDH, createHmac, randomBytes } from 'node:crypto';
-import { sealTextBundle } from '../../keyring/hpke.js';
+import { sealMessage, sealTextBundle } from '../../keyring/hpke.js';
 
 const pointLength = 65;
 
@@ -23,3 +23,10 @@ export function sealedClientSecret(secret: string, targetPublicKey: string): str
 /** A key of an account at an on-ramp, as `sealedClientSecret`. */
 export const sealedProviderKey = (secret: string, targetPublicKey: string): Promise<string> =>
   sealTextBundle(targetPublicKey, Buffer.from(secret));
+
+/** Anything, sealed to the key in a bundle of the coordinator as a client does. */
+export async function sealedToBundle(bundle: string, secret: Uint8Array): Promise<string> {
+  const { data } = JSON.parse(bundle) as { readonly data: string };
+  const { targetPublic } = JSON.parse(Buffer.from(data, 'hex').toString()) as { readonly targetPublic: string };
+  return JSON.stringify(await sealMessage(targetPublic, secret));
+}

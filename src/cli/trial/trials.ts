@@ -6,7 +6,7 @@ import type { ActivityEnvelope } from '../../wire/envelope.js';
 import { TrialCoordinator } from './trial-coordinator.js';
 import { NotExecuted } from './trial-facts.js';
 import { TrialOrganization } from './trial-organization.js';
-import { needsNoParent, requestOf, type TrialRequest } from './trial-request.js';
+import { placeOf, requestOf, type TrialRequest } from './trial-request.js';
 import { TrialResources } from './trial-resources.js';
 
 /** What came of executing an example. */
@@ -62,7 +62,7 @@ export class Trials {
   ): Promise<{ readonly steps: readonly Step[]; readonly type: string } | { readonly why: string }> {
     const { found, set, isAllowed } = claim;
     await coordinator.setTime(found.now);
-    const organization = await TrialOrganization.found(coordinator, found, set, names, needsNoParent(claim));
+    const organization = await TrialOrganization.found(coordinator, found, set, names, placeOf(claim));
     const resources = new TrialResources(organization, names);
     const request = await requestOf(claim, organization, resources);
     await resources.rest();
@@ -74,7 +74,7 @@ export class Trials {
     const last = steps.at(-1);
     const isAsClaimed = steps.length === found.approvals.length && (last === 'allowed') === isAllowed;
     if (isAsClaimed) return { steps, type: request.type };
-    const asBuilt = seenBy(withRealIds(claim, resources.ids, users), request);
+    const asBuilt = seenBy({ ...withRealIds(claim, resources.ids, users), set: real.set }, request);
     if (same(stepsOf(claim, subject), stepsOf(asBuilt, subject)))
       return { why: `in a coordinator it is ${steps.join(', then ')}, and should be ${shouldBe(claim)}` };
     throw new NotExecuted('with ids, addresses and keys of a coordinator, it comes to something else');
