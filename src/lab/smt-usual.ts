@@ -37,7 +37,7 @@ const usualTexts: readonly Wish[] = [
   [/^tron\.tx\.ref_block_hash$/, (term) => and(bare(term), long(16)(term))],
   [/^bitcoin\.tx\.inputs\[\d+\]\.tx_id$/, (term) => and(bare(term), long(64)(term))],
   [
-    /^tron\.tx\.(?:contract\[\d+\]\.)?data$|\.(?:script_pubkey|instruction_data_hex)$/,
+    /^tron\.tx\.(?:contract\[\d+\]\.)?data$|\.(?:script_pubkey|instruction_data_hex|operations)$/,
     (term) => and(bare(term), isEven(term)),
   ],
   [/^bitcoin\.tx\.version$/, oneOf('2', '1')],
@@ -54,7 +54,7 @@ const usualIntegers: readonly Wish[] = [
   [/^activity\.params\.otp_length$/, between(BigInt(otpLengths.min), BigInt(otpLengths.max))],
   [/^bitcoin\.tx\.(?:fee|outputs\[\d+\]\.value)$/, between(0n, 21_000_000n * 100_000_000n)],
   [/^bitcoin\.tx\./, between(0n, 2n ** 32n - 1n)],
-  [/\.permission_id$/, between(0n, 2n ** 31n - 1n)],
+  [/^tron\.tx\..*\b(?:permission_|parent_)?id$/, between(0n, 2n ** 31n - 1n)],
   [/^(?:solana|tron)\.tx\./, between(0n, 2n ** 63n - 1n)],
   [new RegExp(`^(?:${chains.join('|')})\\.tx\\.`), (term) => apply('<=', '0', term)],
 ];

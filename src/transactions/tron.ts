@@ -5,7 +5,7 @@ import type { Steps } from '../domain/steps.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
 import { quoted, takeSha256 } from './refusals.js';
-import { tronResources } from './unsigned-tron.js';
+import { tronPermissionTypes, tronResources } from './unsigned-tron.js';
 
 /**
  * A parsed Tron transaction: `rawData` is what is signed, the rest are the members of `tron.tx` (client protocol 9.3).
@@ -167,7 +167,6 @@ const CONTRACTS: Readonly<
   },
 };
 
-const PERMISSION_TYPES = ['Owner', 'Witness', 'Active'];
 const TYPE_URL_PREFIX = 'type.googleapis.com/protocol.';
 const ADDRESS_LENGTH = 21;
 const ADDRESS_PREFIX = 0x41;
@@ -279,7 +278,7 @@ function delegationValue(message: Message): TronContract {
 
 function permissionValue(message: Message): PolicyValue {
   return {
-    type: message.name('type', PERMISSION_TYPES),
+    type: message.name('type', tronPermissionTypes),
     id: message.int32('id'),
     permission_name: message.text('permission_name'),
     threshold: message.integer('threshold'),

@@ -1,8 +1,23 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';
 
-/** A value of the fields of a contract: an address in base58check, hexadecimal, an amount, or the name of a resource. */
-export type TronValue = string | bigint | boolean;
+/** What may sign for an account, as policies see it. */
+export type TronPermission = {
+  readonly type: (typeof tronPermissionTypes)[number];
+  readonly id: bigint;
+  readonly permission_name: string;
+  readonly threshold: bigint;
+  readonly parent_id: bigint;
+  /** In hexadecimal. */
+  readonly operations: string;
+  readonly keys: readonly { readonly address: string; readonly weight: bigint }[];
+};
+
+/**
+ * A value of the fields of a contract: an address in base58check, hexadecimal, an amount, the name of a resource, or permissions;
+ * undefined is left out.
+ */
+export type TronValue = string | bigint | boolean | readonly TronPermission[] | TronPermission | undefined;
 
 /** What `raw_data` says. Times are milliseconds since the epoch, amounts sun; hexadecimal has no 0x. */
 export interface UnsignedTron {
@@ -19,7 +34,7 @@ export interface UnsignedTron {
   readonly fields: Readonly<Record<string, TronValue>>;
 }
 
-type FieldKind = 'address' | 'bytes' | 'integer' | 'boolean' | 'resource';
+type FieldKind = 'address' | 'bytes' | 'integer' | 'boolean' | 'resource' | 'permission' | 'permissions';
 type FieldOf = readonly [name: string, kind: FieldKind];
 
 /**
@@ -36,6 +51,13 @@ export const tronContracts = {
     ['data', 'bytes'],
     ['call_token_value', 'integer'],
     ['token_id', 'integer'],
+  ],
+  AccountPermissionUpdateContract: [
+    46,
+    ['owner_address', 'address'],
+    ['owner', 'permission'],
+    ['witness', 'permission'],
+    ['actives', 'permissions'],
   ],
   FreezeBalanceV2Contract: [54, ['owner_address', 'address'], ['frozen_balance', 'integer'], ['resource', 'resource']],
   UnfreezeBalanceV2Contract: [
@@ -67,6 +89,9 @@ export type TronContractType = keyof typeof tronContracts;
 
 /** By their numbers (tronprotocol/protocol, `ResourceCode`). */
 export const tronResources = ['BANDWIDTH', 'ENERGY', 'TRON_POWER'] as const;
+
+/** By their numbers (tronprotocol/protocol, `Permission.PermissionType`). */
+export const tronPermissionTypes = ['Owner', 'Witness', 'Active'] as const;
 
 const base58check = createBase58check(sha256);
 const typeUrl = 'type.googleapis.com/protocol.';
@@ -102,7 +127,32 @@ function written(number: number, kind: FieldKind, value: TronValue | undefined):
     const place = tronResources.findIndex((name) => name === value);
     if (kind === 'resource' && place >= 0) return numberField(number, BigInt(place));
   }
-  throw new TypeError(`field ${number} is of kind ${kind} and cannot be \`${value}\``);
+  if (typeof value === 'object' && (kind === 'permission' || kind === 'permissions')) {
+    const permissions = Array.isArray(value) ? (value as readonly TronPermission[]) : [value as TronPermission];
+    return Buffer.concat(permissions.map((one) => messageField(number, permissionContent(one))));
+  }
+  const shown = typeof value === 'object' ? 'permissions' : `\`${value}\``;
+  throw new TypeError(`field ${number} is of kind ${kind} and cannot be ${shown}`);
+}
+
+function permissionContent(permission: TronPermission): Uint8Array {
+  const { type, id, permission_name: name, threshold, parent_id: parentId, operations, keys } = permission;
+  return Buffer.concat([
+    numberField(1, BigInt(tronPermissionTypes.indexOf(type))),
+    numberField(2, id),
+    bytesField(3, Buffer.from(name)),
+    numberField(4, threshold),
+    numberField(5, parentId),
+    bytesField(6, Buffer.from(operations, 'hex')),
+    ...keys.map(({ address, weight }) =>
+      messageField(7, Buffer.concat([bytesField(1, base58check.decode(address)), numberField(2, weight)])),
+    ),
+  ]);
+}
+
+/** Is there even if nothing is in it. */
+function messageField(number: number, content: Uint8Array): Uint8Array {
+  return Buffer.concat([varint(BigInt((number << 3) | 2)), varint(BigInt(content.length)), content]);
 }
 
 /** As in every encoding of version 3 of protobuf, what is empty is left out. */
@@ -111,8 +161,7 @@ function numberField(number: number, value: bigint): Uint8Array {
 }
 
 function bytesField(number: number, content: Uint8Array): Uint8Array {
-  if (content.length === 0) return content;
-  return Buffer.concat([varint(BigInt((number << 3) | 2)), varint(BigInt(content.length)), content]);
+  return content.length === 0 ? content : messageField(number, content);
 }
 
 function varint(value: bigint): Uint8Array {

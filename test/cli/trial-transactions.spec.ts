@@ -65,6 +65,41 @@ const transactions: readonly (readonly [string, object, readonly string[]])[] = 
     {
       contract: [
         {
+          type: 'AccountPermissionUpdateContract',
+          owner: {
+            threshold: 2n,
+            keys: [{ address: 'TXrs7yxQLNzig7J9EbKhoEiUp6kWpdWKnD', weight: 1n }, { weight: 3n }],
+          },
+          actives: [
+            { type: 'Active', id: 2n, operations: '7fff', permission_name: 'pay' },
+            { id: 3n, parent_id: 1n },
+          ],
+        },
+      ],
+    },
+    [
+      'contract[0].owner.threshold',
+      'contract[0].owner.keys.count() == 2',
+      "contract[0].owner.keys.any(k, k.address == 'TXrs7yxQLNzig7J9EbKhoEiUp6kWpdWKnD')",
+      'contract[0].owner.keys[1].weight',
+      "contract[0].owner.type == 'Owner'",
+      'contract[0].actives[0].type',
+      'contract[0].actives[0].operations',
+      'contract[0].actives[0].permission_name',
+      'contract[0].actives[1].id',
+      'contract[0].actives[1].parent_id',
+    ],
+  ],
+  [
+    'tron',
+    { contract: [{ witness: { id: 1n, keys: [] } }] },
+    ['contract[0].witness.id', 'contract[0].witness.keys.count() == 0'],
+  ],
+  [
+    'tron',
+    {
+      contract: [
+        {
           type: 'DelegateResourceContract',
           lock: true,
           lock_period: 300n,
@@ -196,6 +231,7 @@ it('a trial says what of a transaction or of typed data it cannot make', async (
   expect(await ofTron([{}, {}])).toContain('has 2 contracts');
   expect(await ofTron([])).toContain('with 0 as tron.tx.contract.count()');
   expect(await ofTron([{ type: 'VoteWitnessContract' }])).toContain('of the type `VoteWitnessContract`');
+  expect(await ofTron([{ owner: { type: 'Nobody' } }])).toContain('no permission on Tron is of the type `Nobody`');
   expect(await ofTron([{ lock: true, to_address: 'x' }])).toContain('with all of lock, to_address');
   expect(await resources({ bitcoin: { tx: { outputs: [] } } })).toContain('without inputs or outputs');
   expect(await resources({ bitcoin: { tx: { inputs: [{ tx_id: 'ab' }] } } })).toContain('nothing has `ab`');

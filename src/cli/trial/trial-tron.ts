@@ -1,12 +1,14 @@
 import {
   tronContracts,
+  tronPermissionTypes,
   tronResources,
   unsignedTron,
   type TronContractType,
+  type TronPermission,
   type TronValue,
 } from '../../transactions/unsigned-tron.js';
 import { Addresses, tronAddresses } from './trial-addresses.js';
-import { bytesIn, NotExecuted, recordsIn, saidIn, textIn, unsignedIn, type Facts } from './trial-facts.js';
+import { bytesIn, NotExecuted, recordIn, recordsIn, saidIn, textIn, unsignedIn, type Facts } from './trial-facts.js';
 import type { MadeTransaction } from './trial-chains.js';
 
 const typesInOrder = Object.keys(tronContracts) as readonly TronContractType[];
@@ -74,9 +76,35 @@ function valueOf(contract: Facts, name: string, kind: string, at: string, addres
       return bytesIn(value, path) ?? '';
     case 'boolean':
       return value === true;
+    case 'permission':
+      return value === undefined ? undefined : permissionIn(recordIn(value, path), path, addresses);
+    case 'permissions':
+      return recordsIn(value, path)?.map((one, index) => permissionIn(one, `${path}[${index}]`, addresses)) ?? [];
     case 'resource':
       return textIn(value, path) ?? tronResources[0];
     default:
       return unsignedIn(value, path, 63) ?? 0n;
   }
+}
+
+/** What is not said is as usual: one key with the weight that is needed. */
+function permissionIn(given: Facts, path: string, addresses: Addresses): TronPermission {
+  const one = saidIn(given);
+  const asked = textIn(one['type'], `${path}.type`) ?? tronPermissionTypes[0];
+  const type = tronPermissionTypes.find((name) => name === asked);
+  if (type === undefined) throw new NotExecuted(`no permission on Tron is of the type \`${asked}\``);
+  const number = (name: string, bits: number) => unsignedIn(one[name], `${path}.${name}`, bits);
+  const keys = recordsIn(one['keys'], `${path}.keys`) ?? [{}];
+  return {
+    type,
+    id: number('id', 31) ?? 0n,
+    permission_name: textIn(one['permission_name'], `${path}.permission_name`) ?? 'example',
+    threshold: number('threshold', 63) ?? 1n,
+    parent_id: number('parent_id', 31) ?? 0n,
+    operations: bytesIn(one['operations'], `${path}.operations`) ?? '',
+    keys: keys.map((key, index) => ({
+      address: addresses.of(key['address'], `${path}.keys[${index}].address`),
+      weight: unsignedIn(key['weight'], `${path}.keys[${index}].weight`, 63) ?? 1n,
+    })),
+  };
 }
