@@ -1777,6 +1777,30 @@ export const bounds = [
     named: 'reads less far ahead when the events are large',
   },
   {
+    repair: 'Large events are handed to the thread of the read models a mebibyte at a time.',
+    file: 'src/read-models/runner.ts',
+    from: 'const mostLargeText = 1024 * 1024;',
+    to: 'const mostLargeText = Infinity;',
+    test: 'test/read-models/runner.spec.ts',
+    named: 'in small batches',
+  },
+  {
+    repair: 'Long data is not copied for the thread pool to verify.',
+    file: 'src/stamps/signatures.ts',
+    from: 'if (data.length > longData || (startedThisTurn === 1 && inThreadPool === 0)) {',
+    to: 'if (startedThisTurn === 1 && inThreadPool === 0) {',
+    test: 'test/stamps/signatures.spec.ts',
+    named: 'long data is verified at once',
+  },
+  {
+    repair: 'A text is written in slices of 16 Ki characters.',
+    file: 'src/domain/text.ts',
+    from: 'Math.min(from + longestSlice, text.length)',
+    to: 'text.length',
+    test: 'test/wire/json-pieces.spec.ts',
+    named: 'a text that was written before is divided',
+  },
+  {
     repair: 'A request is read again four times when the organization changes meanwhile.',
     file: 'src/engine/basis.ts',
     from: 'const mostReadings = 4;',
@@ -1922,17 +1946,26 @@ export const bounds = [
     repair: 'A large activity is parsed in another turn than the one that read it.',
     file: 'src/read-models/activities.ts',
     from: `  await turn(characters);
-  const record = recordIn(row);`,
-    to: '  const record = recordIn(row);',
+  const stored = rowIn(row);`,
+    to: '  const stored = rowIn(row);',
+    test: 'test/e2e/large-activities.spec.ts',
+    named: 'by a query',
+  },
+  {
+    repair: 'The body of a large activity is parsed in another turn than its row.',
+    file: 'src/read-models/activities.ts',
+    from: `  const stored = rowIn(row);
+  await turn(characters);`,
+    to: '  const stored = rowIn(row);',
     test: 'test/e2e/large-activities.spec.ts',
     named: 'by a query',
   },
   {
     repair: 'A large activity is told in another turn than the one that parsed it.',
     file: 'src/read-models/activities.ts',
-    from: `  const record = recordIn(row);
+    from: `  const record = withIntent(stored);
   await turn(characters);`,
-    to: '  const record = recordIn(row);',
+    to: '  const record = withIntent(stored);',
     test: 'test/e2e/large-activities.spec.ts',
     named: 'by a query',
   },
@@ -2020,8 +2053,8 @@ export const bounds = [
   {
     repair: 'JSON is long from 64 Ki characters on.',
     file: 'src/wire/json-pieces.ts',
-    from: 'const longestPiece = 64 * 1024;',
-    to: 'const longestPiece = 64 * 1024 * 1024;',
+    from: 'const longValue = 64 * 1024;',
+    to: 'const longValue = 64 * 1024 * 1024;',
     test: 'test/wire/json-pieces.spec.ts',
     named: 'before the next part is written',
   },

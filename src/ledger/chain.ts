@@ -1,3 +1,4 @@
+import { jsonPiecesOfText } from '../domain/text.js';
 import type { RecordedEvent } from './event-store.js';
 import { PlacedText } from './placed-text.js';
 import { checkedAfter, storedTexts, type StoredEvent } from './stored-event.js';
@@ -35,7 +36,7 @@ export class BrokenChain extends Error {
   }
 }
 
-/** A string of more characters, if nothing in it needs an escape, is a piece by itself. */
+/** A string of more characters is in pieces of its own. */
 const longString = 64 * 1024;
 
 /**
@@ -94,11 +95,14 @@ class CanonicalText {
   }
 
   #addString(text: string): void {
-    if (text.length > longString && !NEEDS_CARE.test(text)) {
+    if (text.length <= longString) {
+      this.#latest += canonicalString(text);
+    } else if (NEEDS_CARE.test(text)) {
+      this.#before.push(this.#latest, ...jsonPiecesOfText(wellFormed(text)));
+      this.#latest = '';
+    } else {
       this.#before.push(`${this.#latest}"`, text);
       this.#latest = '"';
-    } else {
-      this.#latest += canonicalString(text);
     }
   }
 
@@ -132,10 +136,12 @@ class CanonicalText {
 function canonicalString(text: string): string {
   // Nearly every string needs no escape, and the test is several times cheaper than JSON.stringify.
   if (!NEEDS_CARE.test(text)) return `"${text}"`;
-  if (!text.isWellFormed()) {
-    throw new TypeError(`the text ${JSON.stringify(text)} has a lone surrogate: RFC 8785 allows valid Unicode only`);
-  }
-  return JSON.stringify(text);
+  return JSON.stringify(wellFormed(text));
+}
+
+function wellFormed(text: string): string {
+  if (text.isWellFormed()) return text;
+  throw new TypeError(`the text ${JSON.stringify(text)} has a lone surrogate: RFC 8785 allows valid Unicode only`);
 }
 
 /** An event as the chain covers it: its place, its content, and its metadata without the link. */

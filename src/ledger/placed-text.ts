@@ -2,8 +2,11 @@ import { hash } from 'node:crypto';
 
 /** As long as the events of ordinary requests, to begin with; it grows to the longest text that was placed. */
 let kept = Buffer.alloc(64 * 1024);
-/** Longer ones, which no request makes, have a buffer of their own. Fresh memory costs more than the hash of what is in it. */
-const mostKept = 8 * 1024 * 1024;
+/**
+ * Longer ones, which no request makes, have a buffer of their own. Fresh memory costs more than the hash of what is in it, but
+ * what is never written to costs nothing.
+ */
+const mostKept = 16 * 1024 * 1024;
 
 /**
  * A text in UTF-8 with room on both sides: it is encoded once, however often it is hashed. Of use until the next text is placed,
@@ -46,9 +49,8 @@ export class PlacedText {
 }
 
 function roomFor(pieces: readonly string[], around: number): Buffer {
-  // A UTF-16 code unit takes at most three bytes in UTF-8.
-  if (pieces.reduce((sum, { length }) => sum + length * 3, around) <= kept.length) return kept;
-  const size = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), around);
+  // A UTF-16 code unit takes at most three bytes in UTF-8: to count them would take longer than to write them.
+  const size = pieces.reduce((sum, { length }) => sum + length * 3, around);
   if (size <= kept.length) return kept;
   const buffer = Buffer.allocUnsafeSlow(size);
   if (size <= mostKept) kept = buffer;

@@ -1,6 +1,6 @@
 import { activityStatuses } from '../domain/activity/events.js';
 import { intentIn } from '../domain/activity/recorded-form.js';
-import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
+import { evolveWithoutIntent, type ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEvent } from '../domain/activity/events.js';
 import { readableActivity, readableEvent } from '../domain/activity/redaction.js';
 import { CoordinatorError } from '../domain/errors.js';
@@ -48,15 +48,15 @@ export const activitiesModel: ReadModel = {
 
   project(rows, events) {
     // An activity often begins and ends in one batch: it is assembled in memory and written once.
-    const changed = new Map<string, { submitted: bigint; record: StoredActivity }>();
+    const changed = new Map<string, { submitted: bigint; record: ActivityRow }>();
     for (const { organizationId, position, revision, at, event } of events) {
       if (!isActivityEvent(event)) continue;
       const { activityId } = event.data;
       const known =
         changed.get(activityId) ??
-        (event.type === 'ActivitySubmitted' ? undefined : storedActivity(rows, organizationId, activityId));
+        (event.type === 'ActivitySubmitted' ? undefined : storedRow(rows, organizationId, activityId));
       const submitted = known?.submitted ?? position;
-      const record = evolveRecord(known?.record, event, { organizationId, at, voter: () => String(position) });
+      const record = evolveWithoutIntent(known?.record, event, { organizationId, at, voter: () => String(position) });
       const revisions = [...(known?.record.revisions ?? []), revision];
       changed.set(activityId, { submitted, record: { ...record, revisions } });
       const fingerprint = fingerprintIn(event);
@@ -72,8 +72,7 @@ export const activitiesModel: ReadModel = {
       }
     }
     for (const [activityId, { submitted, record }] of changed) {
-      const { intent: _inTheBody, ...row } = record;
-      const { organizationId, type, status } = row;
+      const { organizationId, type, status } = record;
       rows.run(
         `INSERT INTO activities VALUES (?, ?, ?, ?, ?, ?)
          ON CONFLICT (submitted) DO UPDATE SET status = excluded.status, doc = excluded.doc`,
@@ -82,7 +81,7 @@ export const activitiesModel: ReadModel = {
         activityId,
         type,
         status,
-        JSON.stringify(row),
+        JSON.stringify(record),
       );
     }
   },
@@ -104,9 +103,9 @@ function fingerprintIn(event: ActivityEvent): string | undefined {
   }
 }
 
-function storedActivity(rows: Rows, organizationId: string, activityId: string) {
+function storedRow(rows: Rows, organizationId: string, activityId: string) {
   const row = activityRow(rows, organizationId, activityId);
-  return row && { submitted: row.submitted, record: recordIn(row) };
+  return row && { submitted: row.submitted, record: rowIn(row) };
 }
 
 /** Read, and not parsed yet: that of a large one takes a turn for itself. */
@@ -119,8 +118,11 @@ function activityRow(rows: Rows, organizationId: string, activityId: string) {
   return row && { submitted: BigInt(row['submitted']!), text: String(row['doc']) };
 }
 
-function recordIn({ text }: { readonly text: string }): StoredActivity {
-  const row = JSON.parse(text) as ActivityRow;
+function rowIn({ text }: { readonly text: string }): ActivityRow {
+  return JSON.parse(text) as ActivityRow;
+}
+
+function withIntent(row: ActivityRow): StoredActivity {
   return { ...row, intent: intentIn(row.votes[0]!.message) };
 }
 
@@ -155,16 +157,18 @@ async function activityInTurns(
   if (!row) throw noSuchActivity(organizationId, activityId);
   const characters = row.text.length;
   await turn(characters);
-  const record = recordIn(row);
+  const stored = rowIn(row);
+  await turn(characters);
+  const record = withIntent(stored);
   await turn(characters);
   return { record, characters };
 }
 
 /** @throws {CoordinatorError} NOT_FOUND */
 export function activityOf(rows: Rows, organizationId: string, activityId: string): ActivityRecord<User | undefined> {
-  const stored = storedActivity(rows, organizationId, activityId);
+  const stored = storedRow(rows, organizationId, activityId);
   if (!stored) throw noSuchActivity(organizationId, activityId);
-  return withVoters(rows, stored.record);
+  return withVoters(rows, withIntent(stored.record));
 }
 
 /**

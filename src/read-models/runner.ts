@@ -28,6 +28,9 @@ const backlog = 500;
 /** Maximum events in one transaction, and read ahead for the next one: this many, or this much text (UTF-16 units). */
 const mostEvents = 4_000;
 const mostText = 8 * 1024 * 1024;
+/** Longer events, and how much text of them is handed over at once: copying it for the thread of the rows keeps this one. */
+const largeText = 64 * 1024;
+const mostLargeText = 1024 * 1024;
 /** Pause before a broken feed is restarted, in milliseconds. */
 const retryMs = 1_000;
 
@@ -154,8 +157,7 @@ export class ReadModelRunner {
     for (const event of events) {
       // Text is what is kept, measured and passed on.
       const kept = onlyStored(event);
-      const { data, metadata } = storedEvent(kept);
-      this.receivedText += data.length + metadata.length;
+      this.receivedText += textIn(kept);
       this.received.push(kept);
       for (const watcher of this.watchers) watcher(kept);
     }
@@ -171,9 +173,7 @@ export class ReadModelRunner {
       while (this.received.length > 0 && !this.closed) {
         // Projecting a little later delays no reader, and makes one transaction of what has arrived in the meantime.
         if (this.waiters.size === 0 && this.received.length < backlog) await this.linger();
-        const events = this.received;
-        this.forgetReceived();
-        await this.projecting.project(events);
+        await this.projecting.project(this.next());
         this.tell();
       }
     } catch (error) {
@@ -183,6 +183,22 @@ export class ReadModelRunner {
     } finally {
       this.working = undefined;
     }
+  }
+
+  /** The next events for one transaction. */
+  private next(): readonly RecordedEvent[] {
+    let large = 0;
+    const last = this.received.findIndex((event) => {
+      const text = textIn(event);
+      if (text > largeText) large += text;
+      return large > mostLargeText;
+    });
+    const events = last < 0 ? this.received : this.received.slice(0, last + 1);
+    const left = last < 0 ? [] : this.received.slice(last + 1);
+    this.forgetReceived();
+    this.received = left;
+    this.receivedText = left.reduce((sum, event) => sum + textIn(event), 0);
+    return events;
   }
 
   private forgetReceived(): void {
@@ -223,6 +239,12 @@ export class ReadModelRunner {
     clearTimeout(this.retry);
     this.retry = setTimeout(() => this.start(), retryMs);
   }
+}
+
+/** Length of an event's JSON in UTF-16 units. */
+function textIn(event: RecordedEvent): number {
+  const { data, metadata } = storedEvent(event);
+  return data.length + metadata.length;
 }
 
 function least(progress: readonly Progress[]): bigint {

@@ -66,7 +66,10 @@ export function ed25519SignatureProblem(signature: Uint8Array): string | undefin
   return undefined;
 }
 
-/** Number of bytes whose digest takes as long as the rest of a verification. */
+/**
+ * Number of bytes whose digest takes as long as the rest of a verification. Longer data would have to be copied for the thread
+ * pool, which keeps this thread longer than the digest does where fresh memory is slow.
+ */
 const longData = 64 * 1024;
 /** Verifications in the thread pool at a time, twice its default size; others wait for their turn. */
 const mostInThreadPool = 8;
@@ -79,7 +82,8 @@ const waiting = new FairQueue<() => void>();
  * Verifies with node:crypto: on the calling thread when nothing else is being verified, else in the thread pool.
  * Alone, the pool doubles the latency; under load it takes 40 µs of every 50 µs off the event loop and uses every core.
  * "Alone" means the first of its turn of the event loop while the pool is idle: requests that arrive together are
- * parsed in the same turn. `digest` is null for Ed25519. Callers take turns: `path` says whose it is.
+ * parsed in the same turn. Long data is verified on the calling thread, in a turn that the caller has waited for.
+ * `digest` is null for Ed25519. Callers take turns: `path` says whose it is.
  */
 export function verifySignature(
   digest: 'sha256' | null,
@@ -90,7 +94,7 @@ export function verifySignature(
 ): Promise<boolean> {
   if (startedThisTurn === 0) setImmediate(() => (startedThisTurn = 0));
   startedThisTurn += 1;
-  if (startedThisTurn === 1 && inThreadPool === 0 && data.length <= longData) {
+  if (data.length > longData || (startedThisTurn === 1 && inThreadPool === 0)) {
     return Promise.resolve(nodeVerify(digest, data, key, signature));
   }
   return new Promise((resolve, reject) => {

@@ -1,3 +1,5 @@
+import { jsonPiecesOfText, longestSlice, slicesOf } from '../domain/text.js';
+
 /**
  * The JSON of large values, in pieces, so that the thread may be given back between two of them. It is never one text:
  * the text that `JSON.stringify` makes of a large value is a tree of thousands of pieces, which each collection of garbage
@@ -17,14 +19,16 @@ export function bytesOf(json: WrittenJson): number {
   return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Length of a piece in characters; escaped, it is up to six times as long. */
-const longestPiece = 64 * 1024;
+/** A value whose JSON is longer is written in pieces, in characters. */
+const longValue = 64 * 1024;
+/** Length of what is encoded at once, in characters, but for its last piece. */
+const longestPart = 2 * longestSlice;
 /** What a value counts for besides its text, in characters. */
 const charactersOfValue = 8;
 
-/** Whether the JSON of a value is longer than a piece, looked at only as far as it takes to know. */
+/** Whether the JSON of a value is to be written in pieces, looked at only as far as it takes to know. */
 export function isLong(value: unknown): boolean {
-  return roomAfter(value, longestPiece) < 0;
+  return roomAfter(value, longValue) < 0;
 }
 
 function roomAfter(value: unknown, before: number): number {
@@ -41,9 +45,7 @@ export function* jsonPieces(value: unknown): Generator<string> {
   if (!isLong(value)) {
     yield JSON.stringify(value);
   } else if (typeof value === 'string') {
-    yield '"';
-    for (const slice of slicesOf(value)) yield JSON.stringify(slice).slice(1, -1);
-    yield '"';
+    yield* jsonPiecesOfText(value);
   } else if (Array.isArray(value)) {
     let before = '[';
     for (const element of value as readonly unknown[]) {
@@ -86,7 +88,7 @@ export async function joined(
     }
     for (const slice of slicesOf(piece)) {
       text += slice;
-      if (text.length <= longestPiece) continue;
+      if (text.length < longestPart) continue;
       encode();
       const wait = turn();
       if (wait) await wait;
@@ -95,16 +97,4 @@ export async function joined(
   if (parts.length === 0) return text;
   encode();
   return parts;
-}
-
-/** A text in slices of the length of a piece; none ends between the halves of a character (RFC 8259, section 8.2). */
-function* slicesOf(text: string): Generator<string> {
-  if (text === '') yield text;
-  for (let from = 0; from < text.length;) {
-    let to = Math.min(from + longestPiece, text.length);
-    const last = text.charCodeAt(to - 1);
-    if (last >= 0xd800 && last < 0xdc00 && to < text.length) to += 1;
-    yield text.slice(from, to);
-    from = to;
-  }
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { CoordinatorError } from '../domain/errors.js';
+import { textOfUtf8 } from '../domain/text.js';
 import { withoutNulls } from '../domain/without-nulls.js';
 
 const bad = (what: string): CoordinatorError =>
@@ -36,7 +37,7 @@ export function parseWholeJson(
   maxDepth = maxJsonDepth,
 ): { readonly text: string; readonly value: Record<string, unknown> } {
   if (!isUtf8(body)) throw bad('is not valid UTF-8');
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  const text = textOfUtf8(body);
   if (text.charCodeAt(0) === 0xfeff) throw bad('starts with a byte order mark; send plain UTF-8');
   checkMembers(text, mostValues, maxDepth);
   let value: unknown;

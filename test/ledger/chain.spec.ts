@@ -11,6 +11,7 @@ import {
   verifyCanonicalChain,
   verifyChain,
 } from '../../src/ledger/chain.js';
+import { longestSlice } from '../../src/domain/text.js';
 import type { ChainedEvent } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { seal, emptyTail } from '../../src/ledger/seal.js';
@@ -34,12 +35,22 @@ describe('canonicalPieces', () => {
     expect(canonicalJson([text])).toBe(JSON.stringify([text]));
   });
 
+  test('a short one is not', () => {
+    const text = 'a'.repeat(long - 1);
+    expect(canonicalPieces([text])).toEqual([JSON.stringify([text])]);
+  });
+
   test.each([
     ['one with what JSON escapes', '"'.repeat(long)],
     ['one with characters of two code units', '😀'.repeat(long)],
-    ['a short one', 'a'.repeat(long - 1)],
-  ])('%s is not', (_what, text) => {
-    expect(canonicalPieces([text])).toEqual([JSON.stringify([text])]);
+  ])('%s is in slices', (_what, text) => {
+    const pieces = canonicalPieces([text]);
+    expect(pieces.join('')).toBe(JSON.stringify([text]));
+    expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThanOrEqual(2 * longestSlice);
+  });
+
+  test('half a surrogate pair in a long one is refused', () => {
+    expect(() => canonicalPieces([`${'a'.repeat(long)}\ud83d`])).toThrow('has a lone surrogate');
   });
 });
 

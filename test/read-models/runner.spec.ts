@@ -123,6 +123,17 @@ describe('the runner of the read models', () => {
     await steering.close();
   });
 
+  it('hands over what is large in small batches, which are copied for another thread', async () => {
+    const steering = steered();
+    await rename(steering.store, 0, 1);
+    await rename(steering.store, 1, 10, 400_000);
+    steering.runner.start();
+    await until('everything is projected', () => steering.runner.reached() === 11n);
+    expect(steering.batches).toEqual([4, 3, 3, 1]);
+    expect(steering.name()).toBe('10'.padStart(400_000, '.'));
+    await steering.close();
+  });
+
   it('goes on after a failure to write, and gives nothing twice and leaves nothing out', async () => {
     const steering = steered();
     await rename(steering.store, 0, 3_000);

@@ -284,7 +284,7 @@ describe('verifySignature', () => {
 
 test('verifications that wait take turns: one of another caller does not wait for a hundred of the first', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const data = Buffer.alloc(200_000);
+  const data = Buffer.alloc(60_000);
   const signature = sign('sha256', data, privateKey);
   const order: string[] = [];
   const verify = async (who: string) => {
@@ -294,6 +294,18 @@ test('verifications that wait take turns: one of another caller does not wait fo
   await Promise.all([...Array.from({ length: 100 }, () => verify('one')), verify('another')]);
   expect(order).toHaveLength(101);
   expect(order.indexOf('another')).toBeLessThan(30);
+});
+
+test('long data is verified at once, beside others too: to copy it would take longer', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const order: string[] = [];
+  const verify = async (what: string, length: number) => {
+    const data = Buffer.alloc(length);
+    expect(await verifySignature('sha256', data, publicKey, sign('sha256', data, privateKey))).toBe(true);
+    order.push(what);
+  };
+  await Promise.all([verify('alone', 1), verify('short', 60_000), verify('long', 70_000)]);
+  expect(order).toEqual(['alone', 'long', 'short']);
 });
 
 test('the Keccak of a long body gives others their turn at each quarter of a megabyte', async () => {

@@ -23,6 +23,9 @@ export interface ActivityRecord<Voter> {
   readonly updatedAt: number;
 }
 
+/** A record whose intent is still in the body that its first vote signed. */
+export type RecordWithoutIntent<Voter> = Omit<ActivityRecord<Voter>, 'intent'>;
+
 /** What the holder adds to an event: its organization, its recorded time, and how it knows a voter. */
 export interface Recording<Voter> {
   readonly organizationId: string;
@@ -33,18 +36,27 @@ export interface Recording<Voter> {
 /** The record after another of its events. One function for the folded state, the response and the read model. */
 export function evolveRecord<Voter>(
   record: ActivityRecord<Voter> | undefined,
+  event: ActivityEvent,
+  recording: Recording<Voter>,
+): ActivityRecord<Voter> {
+  const evolved = evolveWithoutIntent(record, event, recording);
+  return { ...evolved, intent: event.type === 'ActivitySubmitted' ? event.data.intent : record!.intent };
+}
+
+/** The same without reading the intent, which parses the signed body. */
+export function evolveWithoutIntent<Voter>(
+  record: RecordWithoutIntent<Voter> | undefined,
   { type, data }: ActivityEvent,
   { organizationId, at, voter }: Recording<Voter>,
-): ActivityRecord<Voter> {
+): RecordWithoutIntent<Voter> {
   const recorded = (vote: Vote) => ({ ...vote, at, voter: voter(vote) });
   if (type === 'ActivitySubmitted') {
-    const { activityId, intent, fingerprint, timestampMs, generateAppProofs, status, vote, decision } = data;
+    const { activityId, fingerprint, timestampMs, generateAppProofs, status, vote, decision } = data;
     return {
       activityId,
       organizationId,
       type: data.type,
       status,
-      intent,
       fingerprint,
       timestampMs,
       ...(generateAppProofs ? { generateAppProofs } : {}),

@@ -1,3 +1,4 @@
+import { textOfUtf8 } from '../text.js';
 import { withoutNulls } from '../without-nulls.js';
 import type { ActivityEvent } from './events.js';
 
@@ -34,7 +35,7 @@ function packText(object: Data, name: string): Data {
 function unpackText(object: Data, name: string): Data {
   if (typeof object[`${name}Base64`] !== 'string') return object;
   const { [`${name}Base64`]: base64, ...rest } = object;
-  return { ...rest, [name]: Buffer.from(base64 as string, 'base64').toString('utf8') };
+  return { ...rest, [name]: textOfUtf8(Buffer.from(base64 as string, 'base64')) };
 }
 
 // What JSON writes with a backslash.
