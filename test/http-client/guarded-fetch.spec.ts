@@ -402,6 +402,12 @@ describe('time', () => {
     expect(failure.message).toBe('host `slow.example` did not answer within 300 ms');
   });
 
+  test('ends after five seconds if nobody says otherwise', async () => {
+    const fetch = guardedFetch({ allowPrivateNetwork: true, resolve: () => new Promise(() => {}) });
+    const failure = await failureOf(fetch('http://slow.example'));
+    expect(failure.message).toBe('host `slow.example` did not answer within 5000 ms');
+  });
+
   test('ends with a server that says nothing, plain or TLS', async () => {
     const port = await serveSockets(() => {});
     expect(await ruleOf(inside(`http://127.0.0.1:${port}`, { timeoutMs }))).toBe('time');

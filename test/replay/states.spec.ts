@@ -29,6 +29,9 @@ beforeAll(async () => {
   await mark('policy changed');
   const [{ userId: rootId } = { userId: '' }] = (await client.query<{ users: { userId: string }[] }>('list_users'))
     .users;
+  const longer = `${'true && '.repeat(30)}true`;
+  await client.submit('ACTIVITY_TYPE_UPDATE_POLICY_V2', { policyId, policyCondition: longer });
+  await mark('longer');
   await client.submit('ACTIVITY_TYPE_UPDATE_ROOT_QUORUM', { threshold: 2, userIds: [rootId, alice.userId] });
   await mark('quorum');
   await client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: "it's", userIds: [] });
@@ -80,10 +83,12 @@ test('two states differ in words that people read', async () => {
   expect(await changes('policy', 'policy changed')).toEqual([
     "policy 'Treasury signs' was changed: effect 'EFFECT_ALLOW' → 'EFFECT_DENY'",
   ]);
-  expect(await changes('policy changed', 'quorum')).toEqual(["'Alice' was added to the root quorum (threshold 1 → 2)"]);
-  expect(await changes('quorum', 'policy changed')).toEqual([
-    "'Alice' was removed from the root quorum (threshold 2 → 1)",
+  // A value of 120 characters at most.
+  expect(await changes('policy changed', 'longer')).toEqual([
+    `policy 'Treasury signs' was changed: condition 'true' → '${'true && '.repeat(15).slice(0, 119)}…`,
   ]);
+  expect(await changes('longer', 'quorum')).toEqual(["'Alice' was added to the root quorum (threshold 1 → 2)"]);
+  expect(await changes('quorum', 'longer')).toEqual(["'Alice' was removed from the root quorum (threshold 2 → 1)"]);
   const [waiting] = await changes('quorum', 'waiting');
   expect(waiting).toMatch(/^activity ACTIVITY_TYPE_CREATE_USER_TAG `[0-9a-f-]{36}` waits for votes$/);
   const whole = [

@@ -89,6 +89,7 @@ describe('update auth proxy config', () => {
     [{ otpLength: 5 }, /otpLength/],
     [{ otpLength: 10 }, /otpLength/],
     [{ otpExpirationSeconds: 601 }, /otpExpirationSeconds/],
+    [{ sessionExpirationSeconds: 2_592_001 }, /sessionExpirationSeconds/],
     [{ sendFromEmailAddress: 'nobody' }, /sendFromEmailAddress/],
     [{ walletKitSettings: { oauthClientIds: { myspace: 'x' } } }, /myspace/],
     [{ configId: id(304) }, /configId/],
