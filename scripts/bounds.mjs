@@ -1814,7 +1814,6 @@ export const bounds = [
     from: 'longestLifeSeconds = 100 *',
     to: 'longestLifeSeconds = 10_000 *',
     test: 'test/activities/credentials.spec.ts',
-    named: 'a life of ages',
   },
   {
     repair: 'A session by an auth proxy lasts thirty days.',
@@ -1822,7 +1821,6 @@ export const bounds = [
     from: 'const longestSessionSeconds = 2_592_000;',
     to: 'const longestSessionSeconds = 2_592_000_000;',
     test: 'test/activities/auth-proxy.spec.ts',
-    named: 'sessionExpirationSeconds',
   },
   {
     repair: 'The ends of 10 000 logs of deliveries are remembered.',
