@@ -80,6 +80,20 @@ it('a trial reports a claim that the coordinator contradicts', async () => {
   expect(await outcomeOf({}, { users: untagged })).toMatchObject({ outcome: 'disagreed' });
 });
 
+it('a trial does not take a coordinator that reads otherwise for one that was sent something else', async () => {
+  const type = 'ACTIVITY_TYPE_RELEASE_CONTACT';
+  const policy = `condition: "activity.params.contact != 'somebody'", ${two}`;
+  // The example leaves open what decides, so that what is built comes to something else than it.
+  const given = { type, by: ['Dev', 'Ops'] };
+  expect(await executed([policy], given)).toEqual({
+    outcome: 'disagreed',
+    why: 'in a coordinator it is denied, and should be waits, then allowed',
+  });
+  const alone = { type, by: ['Dev'] };
+  const open = `effect: deny, condition: "activity.params.contact != 'somebody'"`;
+  expect(await whyNot(alone, ['effect: allow', open])).toContain('comes to something else');
+});
+
 it('a trial makes up what only has an id, and e-mail addresses that nobody could have', async () => {
   const keyTags = { private_key: { tags: ['one', 'two'] } };
   const condition = 'condition: "private_key.tags.count() == 2 && requester.email != \'x\'"';

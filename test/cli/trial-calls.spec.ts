@@ -7,7 +7,11 @@ const receiver = `0x${'ab'.repeat(20)}`;
 const amount = "eth.tx.contract_call_args['amount'] == 5";
 const calls: readonly (readonly [string, object, string])[] = [
   ['a name alone', { function_name: 'pause' }, "eth.tx.function_name == 'pause'"],
-  ['arguments alone', { to: receiver, contract_call_args: { amount: 5n } }, `eth.tx.to == '${receiver}' && ${amount}`],
+  [
+    'arguments alone',
+    { to: receiver, contract_call_args: { amount: 5n, of: `0x${'AB'.repeat(20)}` } },
+    `eth.tx.to == '${receiver}' && ${amount}`,
+  ],
   [
     'arguments of every type',
     {

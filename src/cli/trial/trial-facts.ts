@@ -111,8 +111,12 @@ export function checkMade(
   }
   const shown = made instanceof AmbiguousText ? made.text : made;
   const isReal = typeof asked === 'string' && shown !== undefined && real.get(asked) === shown;
-  if (asked !== shown && !isReal) throw unlike(path, asked);
+  if (lowered(asked) !== lowered(shown) && !isReal) throw unlike(path, asked);
 }
+
+/** To policies, the letter case of what begins with 0x does not matter. */
+const lowered = (value: PolicyValue | undefined): PolicyValue | undefined =>
+  typeof value === 'string' && value.startsWith('0x') ? value.toLowerCase() : value;
 
 const unlike = (path: string, asked: PolicyValue): NotExecuted =>
   new NotExecuted(`nothing here makes a request with ${shownValue(asked)} as ${path}`);

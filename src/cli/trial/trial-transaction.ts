@@ -1,7 +1,7 @@
 import { notApplicable, type PolicyValue } from '../../domain/policy/types.js';
 import { unsignedEthereum, type UnsignedEthereum } from '../../transactions/unsigned-ethereum.js';
 import { callWith, type MadeCall, type TrialInterface } from './trial-call.js';
-import { amountIn, NotExecuted, recordIn, refuseOthers, textIn } from './trial-facts.js';
+import { amountIn, checkMade, NotExecuted, recordIn, refuseOthers, textIn } from './trial-facts.js';
 
 type Facts = Readonly<Record<string, PolicyValue>>;
 
@@ -30,6 +30,8 @@ export function transactionWith(eth: PolicyValue | undefined): {
   const made = fieldsOf(call === undefined ? facts : { ...facts, data: call.data });
   const unsignedTransaction = unsignedEthereum(made);
   const tx = { ...factsOf(made), ...(call?.facts ?? noCall) };
+  // The sender is the key's.
+  checkMade({ ...facts, from: notApplicable }, tx, 'eth.tx');
   return call === undefined ? { unsignedTransaction, tx } : { unsignedTransaction, tx, read: readBy(made, call) };
 }
 
