@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { Steps } from '../domain/steps.js';
-import { read, readIfShort, type ToRead, type WhatWasRead } from '../transactions/reading.js';
+import { read, readIfShort, type ReadingOutcome, type ToRead, type WhatWasRead } from '../transactions/reading.js';
 import { SharedMemory } from '../fairness/shared-memory.js';
 import type { ToReadAhead } from './define-activity.js';
 
@@ -12,9 +12,11 @@ interface Reading {
   outcome?: Outcome<unknown>;
 }
 
-/** Bytes for costly readings of all intents being decided or waiting; about 16 per step, as objects are in V8. */
+/** Bytes for costly readings of all intents being decided or waiting. */
 const mostBytes = 64 * 1024 * 1024;
+/** As objects are in V8. */
 const bytesOfStep = 16;
+const bytesOfDigest = 256;
 
 /** A memory for costly readings; evicted ones are read again on demand. */
 export const memoryForReadings = (): SharedMemory<Reading> =>
@@ -57,8 +59,7 @@ export class Readings<Intent extends object, Job extends ToRead> {
         job,
         keep: (outcome, family) => {
           this.#keep(intent, name, outcome as Outcome<WhatWasRead<Job>>);
-          const bytes = bytesOfStep * outcome.spent;
-          this.memory.keep(String((readings += 1)), this.#known.get(intent)!, bytes, family);
+          this.memory.keep(String((readings += 1)), this.#known.get(intent)!, bytesOf(job, outcome), family);
         },
       };
     }
@@ -74,6 +75,17 @@ export class Readings<Intent extends object, Job extends ToRead> {
     this.#known.set(intent, { name, outcome });
     return outcome;
   }
+}
+
+/** Memory that a reading takes: each step may have left an object, but for those that hashed. */
+function bytesOf(job: ToRead, outcome: ReadingOutcome): number {
+  if (job.kind === 'payloads' && 'value' in outcome) {
+    const { signed, distinct } = outcome.value as WhatWasRead<typeof job>;
+    if (distinct.every(({ structured }) => structured === undefined)) {
+      return signed.reduce((sum, { length }) => sum + bytesOfDigest + length, 0);
+    }
+  }
+  return bytesOfStep * outcome.spent;
 }
 
 function outcomeOf<Value>(make: () => Value): Outcome<Value> {

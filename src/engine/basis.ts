@@ -8,7 +8,7 @@ import type { Meter, Steps } from '../domain/steps.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import type { DriverPorts } from './job.js';
 
-/** How often one request is read again because interfaces or keys have changed, as long as its steps last. */
+/** How often one request is read again because interfaces or keys have changed, or it had to make room, as long as its steps last. */
 const mostReadings = 4;
 
 export type BasisPorts = Pick<DriverPorts, 'registry' | 'clock' | 'reading' | 'limits'>;
@@ -52,7 +52,8 @@ export function checkReadings(readings: number, organizationId: string, { decodi
   if (readings < mostReadings && !decoding.isSpent) return;
   throw new CoordinatorError(
     'UNAVAILABLE',
-    `organization \`${organizationId}\` kept changing while this was being read: send the same request again`,
+    `organization \`${organizationId}\` kept changing while this was being read, or too much else was read at once: ` +
+      'send the same request again',
     { retryAfterSeconds: 1 },
   );
 }
