@@ -1,6 +1,6 @@
 import type { Registry } from '../decide/registry.js';
 import { readsResources } from '../decide/question.js';
-import { submittersOf } from '../decide/submitters.js';
+import { stampsOf, submittersOf } from '../decide/submitters.js';
 
 /** An activity, as far as who may do it depends on it. */
 export interface AnalysedActivity {
@@ -20,6 +20,8 @@ export interface AnalysedActivity {
   readonly isAtOnce: boolean;
   /** Whatever policies say: a user, a member of the root quorum, or somebody who is invited and thus in none. */
   readonly submitter: 'a-user' | 'a-root-user' | 'invited';
+  /** Whether it may be submitted with a passkey; votes always may. */
+  readonly takesPasskeys: boolean;
 }
 
 /** Every activity of a build. */
@@ -40,6 +42,7 @@ export function analysedActivities({ versions }: Registry): readonly AnalysedAct
         // As a decision has it (decide/submit.ts): where it would wait, nobody could vote, or get its result.
         isAtOnce: parents === 'only' || definition.reveal !== undefined,
         submitter: is,
+        takesPasskeys: stampsOf(definition).includes('webauthn'),
       },
     ];
   });

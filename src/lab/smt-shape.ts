@@ -71,6 +71,7 @@ export function beOneOf(
   const isByMember = or(
     ...voters.users.flatMap(({ userId }, place) => (members.has(userId) ? [voters.asks(place)] : [])),
   );
+  const isByKey = voters.asksWithout('CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR');
   const which = script.constant('Int');
   // What it is about was deleted in the meantime, or cannot be read at all.
   const isGone = script.constant('Bool');
@@ -91,6 +92,7 @@ export function beOneOf(
       isRootOnly ? request.isRootOnly : not(request.isRootOnly),
       owns[own],
       ...(one.isAtOnce ? [isAlone] : []),
+      ...(one.takesPasskeys ? [] : [isByKey]),
       ...{ 'a-user': [], 'a-root-user': [isByMember], invited: [not(isByMember)] }[one.submitter],
       ...[...names].map((name) => {
         const isMissing = fieldOf(params, name).isNotApplicable;

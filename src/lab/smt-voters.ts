@@ -43,6 +43,17 @@ export class OpenVoters {
     return same(this.submitter, integer(place));
   }
 
+  /** Whether who asks does so with a credential of another type. */
+  asksWithout(type: string): Term {
+    return or(
+      ...this.users.flatMap(({ credentials }, place) =>
+        credentials.flatMap((credential, index) =>
+          credential.type === type ? [] : [and(this.asks(place), this.isBy(place, index))],
+        ),
+      ),
+    );
+  }
+
   /** `approvers`, `credentials`, or an element of one. */
   approvals(name: string): Open {
     const { type } = approvalNamespaces.get(name)!;
@@ -50,12 +61,17 @@ export class OpenVoters {
     const elements = this.users.map((user, place): Open => {
       if (name === 'approvers') return this.userOf(user, place);
       const cases = user.credentials.map((credential, index) => ({
-        when: user.credentials.length > 1 ? same(this.choices[place]!, integer(index)) : yes,
+        when: this.isBy(place, index),
         open: this.credentialOf(credential, user, `users[${place}].credentials[${index}]`),
       }));
       return chosen(this.script, cases, of);
     });
     return present({ kind: 'list', elements: this.placed(elements, of) });
+  }
+
+  /** Whether a user approves with a certain credential, if they do. */
+  private isBy(place: number, index: number): Term {
+    return this.users[place]!.credentials.length > 1 ? same(this.choices[place]!, integer(index)) : yes;
   }
 
   /** Who asks, as policies see them. */

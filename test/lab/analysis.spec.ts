@@ -99,6 +99,17 @@ it('knows what takes no votes, and who deletes a sub-organization', async () => 
   expect(await without('DELETE_SUB_ORGANIZATION')).toMatchObject({ answer: 'yes', lost: ['DELETE_SUB_ORGANIZATION'] });
 });
 
+it('knows what is not submitted with a passkey', async () => {
+  const isPasskey = "c.type == 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR'";
+  const alone = subjectOf({ condition: 'true', consensus: `credentials.all(c, ${isPasskey})` });
+  expect(await can(alone, 'INIT_OTP')).toMatchObject({ answer: 'yes' });
+  expect(await can(alone, 'INIT_OTP_AUTH')).toMatchObject({ answer: 'no' });
+  // Votes are by any credential.
+  const consensus = `approvers.count() == 2 && credentials.any(c, ${isPasskey})`;
+  const { answer, example } = await can(subjectOf({ condition: 'true', consensus }), 'INIT_OTP_AUTH');
+  expect([answer, example?.submitter === 'Ops One', example?.approvals]).toEqual(['yes', false, ['Ops One']]);
+});
+
 it('finds a moment for a schedule, and the order of votes', async () => {
   const ordered = (consensus: string) =>
     subjectOf({
