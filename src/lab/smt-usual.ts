@@ -40,6 +40,7 @@ const usualTexts: readonly Wish[] = [
     /^tron\.tx\.(?:contract\[\d+\]\.)?data$|\.(?:script_pubkey|instruction_data_hex|operations)$/,
     (term) => and(bare(term), isEven(term)),
   ],
+  [/\.parsed_instruction_data\.discriminator$/, (term) => and(bare(term), long(16)(term))],
   [/^bitcoin\.tx\.version$/, oneOf('2', '1')],
   [/^bitcoin\.tx\.outputs\[\d+\]\.address_type$/, oneOf('P2WPKH', 'P2PKH', 'P2SH', 'P2WSH', 'P2TR')],
   [/^(?:wallet|wallets\[\d+\]|private_key)\.label$/, isIn(letters)],

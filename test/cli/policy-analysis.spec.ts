@@ -80,9 +80,12 @@ it('executes what policies say of other chains and of typed data, what is denied
 it('executes calls that policies name, with their arguments', async () => {
   const folder = user.path('examples/policies/calls');
   const args = 'eth.tx.contract_call_args';
+  const parsed = 'solana.tx.instructions[0].parsed_instruction_data';
+  const swap = `${parsed}.instruction_name == 'swap' && ${parsed}.program_call_args['amount'] <= 5`;
   const conditions = [
     `eth.tx.to == '0x${'ab'.repeat(20)}' && eth.tx.function_name == 'pay' && ${args}['amount'] <= 5`,
     `eth.tx.function_signature == '0xa9059cbb' && eth.tx.function_name == 'transfer' && ${args}['to'] == '0x${'cd'.repeat(20)}'`,
+    `${swap} && ${parsed}.named_accounts['vault'] == '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'`,
   ];
   await mkdir(folder);
   const policies = conditions.map((condition, index) => `  - { name: Policy ${index}, condition: "${condition}" }`);

@@ -9,7 +9,7 @@ const calls: readonly (readonly [string, object, string])[] = [
   ['a name alone', { function_name: 'pause' }, "eth.tx.function_name == 'pause'"],
   [
     'arguments alone',
-    { to: receiver, contract_call_args: { amount: 5n, of: `0x${'AB'.repeat(20)}` } },
+    { to: receiver, contract_call_args: { amount: 5n, of: `0X${'AB'.repeat(20)}` } },
     `eth.tx.to == '${receiver}' && ${amount}`,
   ],
   [

@@ -26,7 +26,8 @@ export const keyParameters = {
     const chain = chainIn(facts, given('type'));
     const { address, resources: real } = await resources.keyOf(facts, otherChains[chain ?? '']?.account);
     if (chain !== undefined) {
-      const { tx, ...made } = transactionOf(chain, facts, address);
+      const { tx, reads, ...made } = transactionOf(chain, facts, address);
+      for (const read of reads) await upload(organization, read);
       return { parameters: { signWith: address, ...made }, resources: { ...noChain, ...real, [chain]: { tx } } };
     }
     const { unsignedTransaction, tx, read } = transactionWith(facts['eth']);

@@ -1,5 +1,6 @@
 import type { PolicyValue } from '../../domain/policy/types.js';
 import { bitcoinTransactionWith } from './trial-bitcoin.js';
+import type { TrialInterface } from './trial-call.js';
 import { checkMade, recordIn, refuseOthers, type Facts } from './trial-facts.js';
 import { solanaTransactionWith } from './trial-solana.js';
 import { tronTransactionWith } from './trial-tron.js';
@@ -13,6 +14,8 @@ export interface MadeTransaction {
   readonly real: ReadonlyMap<string, string>;
   /** What it must have, if that is not all that was asked for. */
   readonly asked?: Facts;
+  /** What its calls are read by. */
+  readonly reads?: readonly TrialInterface[];
 }
 
 /** An account of a wallet, and its format, which a private key has too. */
@@ -72,7 +75,7 @@ export function transactionOf(name: string, facts: Readonly<Record<string, Polic
   const tx = recordIn(root['tx'], `${name}.tx`);
   const made = make(tx, own);
   checkMade(made.asked ?? tx, made.tx, `${name}.tx`, made.real);
-  return { type, unsignedTransaction: made.unsignedTransaction, tx: made.tx };
+  return { type, unsignedTransaction: made.unsignedTransaction, tx: made.tx, reads: made.reads ?? [] };
 }
 
 function accountOf(

@@ -116,7 +116,7 @@ export function checkMade(
 
 /** To policies, the letter case of what begins with 0x does not matter. */
 const lowered = (value: PolicyValue | undefined): PolicyValue | undefined =>
-  typeof value === 'string' && value.startsWith('0x') ? value.toLowerCase() : value;
+  typeof value === 'string' && /^0x/i.test(value) ? value.toLowerCase() : value;
 
 const unlike = (path: string, asked: PolicyValue): NotExecuted =>
   new NotExecuted(`nothing here makes a request with ${shownValue(asked)} as ${path}`);

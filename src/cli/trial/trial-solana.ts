@@ -7,6 +7,7 @@ import {
 } from '../../transactions/unsigned-solana.js';
 import { Addresses, solanaKeys } from './trial-addresses.js';
 import type { MadeTransaction } from './trial-chains.js';
+import { ParsedInstructions, type ParsedInstruction } from './trial-instruction.js';
 import { bytesIn, NotExecuted, recordsIn, saidIn, textIn, textsIn, unsignedIn, type Facts } from './trial-facts.js';
 
 const systemProgram = '1'.repeat(32);
@@ -19,8 +20,9 @@ const harmless: Readonly<Record<string, Uint8Array | undefined>> = {
   [token2022Program]: Uint8Array.of(17),
 };
 
-/** An instruction, and what it moves; undefined if that is not known here. */
+/** An instruction, what is read in it by an interface, and what it moves; undefined if that is not known here. */
 interface Step extends SolanaInstructionToSend {
+  readonly parsed?: ParsedInstruction;
   readonly moves: { readonly transfers: readonly Facts[]; readonly spl_transfers: readonly Facts[] } | undefined;
 }
 
@@ -36,7 +38,8 @@ export function solanaTransactionWith(asked: Facts, own: string): MadeTransactio
   const given = recordsIn(asked['instructions'], `${path}.instructions`);
   const keysIn = (name: string) => textsIn(asked[name], `${path}.${name}`)?.map((key) => keys.of(key, name)) ?? [];
   const programs = keysIn('program_keys');
-  const steps = given?.map((one, at) => instructionOf(one, `${path}.instructions[${at}]`, waiting, keys)) ?? [
+  const reading = new ParsedInstructions(keys);
+  const steps = given?.map((one, at) => instructionOf(one, `${path}.instructions[${at}]`, waiting, keys, reading)) ?? [
     ...waiting,
   ];
   if (given === undefined) {
@@ -61,7 +64,24 @@ export function solanaTransactionWith(asked: Facts, own: string): MadeTransactio
   };
   // What is among the keys is checked above; there are others.
   const more = { account_keys: undefined, program_keys: undefined };
-  return { unsignedTransaction: unsignedSolana(transaction), tx, real: keys.real, asked: { ...asked, ...more } };
+  return {
+    unsignedTransaction: unsignedSolana(transaction),
+    tx,
+    real: keys.real,
+    asked: { ...asked, ...more },
+    reads: interfacesOf(steps, reading),
+  };
+}
+
+/** One for each program of which something is read. */
+function interfacesOf(steps: readonly Step[], reading: ParsedInstructions) {
+  const programs = new Set(steps.flatMap(({ parsed, programKey }) => (parsed === undefined ? [] : [programKey])));
+  return Array.from(programs, (program) => {
+    const own = steps.filter(({ programKey }) => programKey === program);
+    const read = own.flatMap(({ parsed }) => parsed ?? []);
+    const others = own.flatMap(({ parsed, data }) => (parsed === undefined ? [data] : []));
+    return reading.interfaceOf(program, read, others);
+  });
 }
 
 function transferOf(given: Facts, index: number, keys: Addresses): Step {
@@ -105,7 +125,7 @@ function tokensOf(given: Facts, index: number, keys: Addresses): Step {
 }
 
 /** An instruction of the example, which takes what is still to be moved if it leaves open what it does. */
-function instructionOf(given: Facts, at: string, waiting: Step[], keys: Addresses): Step {
+function instructionOf(given: Facts, at: string, waiting: Step[], keys: Addresses, reading: ParsedInstructions): Step {
   const one = saidIn(given);
   const program = one['program_key'] === undefined ? undefined : keys.of(one['program_key'], `${at}.program_key`);
   const data = bytesIn(one['instruction_data_hex'], `${at}.instruction_data_hex`);
@@ -113,14 +133,30 @@ function instructionOf(given: Facts, at: string, waiting: Step[], keys: Addresse
     const key = keys.of(account['account_key'], `${at}.accounts[${index}].account_key`);
     return { key, signer: account['signer'] === true, writable: account['writable'] === true };
   });
+  const asked = one['parsed_instruction_data'];
+  if (asked !== undefined) {
+    const parsed = reading.read(
+      asked,
+      `${at}.parsed_instruction_data`,
+      data,
+      accounts?.map(({ key }) => key),
+    );
+    const programKey = program ?? keys.of(undefined, `${at}.program_key`);
+    const used = accounts ?? parsed.accounts.map((key) => ({ key, signer: false, writable: false }));
+    return { programKey, accounts: used, data: parsed.data, parsed, moves: movesOf(programKey) };
+  }
   if (data === undefined && accounts === undefined) {
     const place = waiting.findIndex(({ programKey }) => program === undefined || programKey === program);
     if (place >= 0) return waiting.splice(place, 1)[0]!;
   }
   const programKey = program ?? keys.of(undefined, `${at}.program_key`);
   if (data === undefined) return quiet(programKey, accounts ?? []);
-  const moves = harmless[programKey] === undefined ? { transfers: [], spl_transfers: [] } : undefined;
-  return { programKey, accounts: accounts ?? [], data: Buffer.from(data, 'hex'), moves };
+  return { programKey, accounts: accounts ?? [], data: Buffer.from(data, 'hex'), moves: movesOf(programKey) };
+}
+
+/** What data of the example moves. */
+function movesOf(programKey: string): Step['moves'] {
+  return harmless[programKey] === undefined ? { transfers: [], spl_transfers: [] } : undefined;
 }
 
 function quiet(programKey: string, accounts: readonly SolanaAccountUse[]): Step {
@@ -128,7 +164,7 @@ function quiet(programKey: string, accounts: readonly SolanaAccountUse[]): Step 
   return { programKey, accounts, data, moves: { transfers: [], spl_transfers: [] } };
 }
 
-function factsOf({ programKey, accounts, data }: Step, all: readonly SolanaAccountUse[]): Facts {
+function factsOf({ programKey, accounts, data, parsed }: Step, all: readonly SolanaAccountUse[]): Facts {
   return {
     program_key: programKey,
     accounts: accounts.map(({ key }) => {
@@ -137,7 +173,7 @@ function factsOf({ programKey, accounts, data }: Step, all: readonly SolanaAccou
     }),
     instruction_data_hex: Buffer.from(data).toString('hex'),
     address_table_lookups: [],
-    parsed_instruction_data: undefined,
+    parsed_instruction_data: parsed?.facts,
   };
 }
 
