@@ -56,12 +56,14 @@ const usualIntegers: readonly Wish[] = [
   [/^bitcoin\.tx\.(?:fee|outputs\[\d+\]\.value)$/, between(0n, 21_000_000n * 100_000_000n)],
   [/^bitcoin\.tx\./, between(0n, 2n ** 32n - 1n)],
   [/^tron\.tx\..*\b(?:permission_|parent_)?id$/, between(0n, 2n ** 31n - 1n)],
+  [/^solana\.tx\..*_indexes\[\d+\]$/, between(0n, 255n)],
   [/^(?:solana|tron)\.tx\./, between(0n, 2n ** 63n - 1n)],
   [new RegExp(`^(?:${chains.join('|')})\\.tx\\.`), (term) => apply('<=', '0', term)],
 ];
 
 /** How many there are. */
 const usualLengths: readonly Wish[] = [
+  [/^solana\.tx\..*\.readonly_indexes$/, (term) => apply('<=', '1', term)],
   [/^tron\.tx\.contract$/, (term) => same(term, '1')],
   [/^bitcoin\.tx\.(?:inputs|outputs)$|^wallets$/, (term) => apply('<=', '1', term)],
 ];

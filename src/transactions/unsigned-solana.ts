@@ -12,17 +12,31 @@ export interface SolanaInstructionToSend {
   readonly programKey: string;
   readonly accounts: readonly SolanaAccountUse[];
   readonly data: Uint8Array;
+  /** Places in `solanaLookedUp` of the accounts that follow the others. */
+  readonly lookedUp?: readonly number[];
 }
 
-/** What a legacy transaction says. Each account has the rights of all its uses; `others` are there without being used. */
+/** An address table on chain, and which of its accounts a message takes. */
+export interface SolanaTable {
+  readonly tableKey: string;
+  readonly writableIndexes: readonly number[];
+  readonly readonlyIndexes: readonly number[];
+}
+
+/**
+ * What a transaction says: with tables a version 0 message, otherwise a legacy one. Each account has the rights of all its uses;
+ * `others` are there without being used.
+ */
 export interface UnsignedSolana {
   readonly feePayer: string;
   readonly instructions: readonly SolanaInstructionToSend[];
   readonly others?: readonly string[];
+  readonly tables?: readonly SolanaTable[];
   /** Base58 of 32 bytes. */
   readonly recentBlockhash: string;
 }
 
+const versionZero = 0x80;
 const keyLength = 32;
 const signatureLength = 64;
 // Of the message: accounts of each kind come together in this order (Solana documentation, "Transactions").
@@ -53,32 +67,50 @@ export function solanaAccounts({ feePayer, instructions, others = [] }: Unsigned
   );
 }
 
+/** What is looked up, as instructions count it after the accounts of the message: what may be written of each table, then the rest. */
+export function solanaLookedUp(tables: readonly SolanaTable[]) {
+  return [true, false].flatMap((isWritable) =>
+    tables.flatMap(({ writableIndexes, readonlyIndexes }, table) =>
+      (isWritable ? writableIndexes : readonlyIndexes).map((index) => ({ table, isWritable, index })),
+    ),
+  );
+}
+
 /** The transaction with zeros for its signatures, in hexadecimal. @throws {TypeError} for a key that is none */
 export function unsignedSolana(transaction: UnsignedSolana): string {
   const accounts = solanaAccounts(transaction);
   const place = new Map(accounts.map(({ key }, index) => [key, index]));
   const count = (signer: boolean, writable?: boolean): number =>
     accounts.filter((one) => one.signer === signer && (writable === undefined || one.writable === writable)).length;
+  const { tables = [] } = transaction;
   const message = Buffer.concat([
+    tables.length > 0 ? Uint8Array.of(versionZero) : new Uint8Array(),
     Uint8Array.of(count(true), count(true, false), count(false, false)),
     listOf(accounts.map(({ key }) => bytesOf(key))),
     bytesOf(transaction.recentBlockhash),
     listOf(
-      transaction.instructions.map(({ programKey, accounts: used, data }) =>
+      transaction.instructions.map(({ programKey, accounts: used, data, lookedUp = [] }) =>
         Buffer.concat([
           Uint8Array.of(place.get(programKey)!),
-          listOf(used.map(({ key }) => Uint8Array.of(place.get(key)!))),
+          bytesList([...used.map(({ key }) => place.get(key)!), ...lookedUp.map((at) => accounts.length + at)]),
           compactU16(data.length),
           data,
         ]),
       ),
     ),
+    tables.length > 0 ? listOf(tables.map(tableBytes)) : new Uint8Array(),
   ]);
   return Buffer.concat([
     listOf(Array.from({ length: count(true) }, () => new Uint8Array(signatureLength))),
     message,
   ]).toString('hex');
 }
+
+function tableBytes({ tableKey, writableIndexes, readonlyIndexes }: SolanaTable): Uint8Array {
+  return Buffer.concat([bytesOf(tableKey), bytesList(writableIndexes), bytesList(readonlyIndexes)]);
+}
+
+const bytesList = (bytes: readonly number[]): Buffer => listOf(bytes.map((byte) => Uint8Array.of(byte)));
 
 function listOf(items: readonly Uint8Array[]): Buffer {
   return Buffer.concat([compactU16(items.length), ...items]);

@@ -85,6 +85,7 @@ it('executes calls that policies name, with their arguments', async () => {
   const conditions = [
     `eth.tx.to == '0x${'ab'.repeat(20)}' && eth.tx.function_name == 'pay' && ${args}['amount'] <= 5`,
     `eth.tx.function_signature == '0xa9059cbb' && eth.tx.function_name == 'transfer' && ${args}['to'] == '0x${'cd'.repeat(20)}'`,
+    'solana.tx.address_table_lookups.any(l, l.readonly_indexes.contains(7)) && solana.tx.instructions.count() == 0',
     `${swap} && ${parsed}.named_accounts['vault'] == '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'`,
   ];
   await mkdir(folder);

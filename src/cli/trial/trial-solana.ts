@@ -1,13 +1,16 @@
-import { AmbiguousText, Unreadable } from '../../domain/policy/types.js';
+import { AmbiguousText, Unreadable, type PolicyValue } from '../../domain/policy/types.js';
 import {
   solanaAccounts,
+  solanaLookedUp,
   unsignedSolana,
   type SolanaAccountUse,
   type SolanaInstructionToSend,
+  type SolanaTable,
 } from '../../transactions/unsigned-solana.js';
 import { Addresses, solanaKeys } from './trial-addresses.js';
 import type { MadeTransaction } from './trial-chains.js';
 import { ParsedInstructions, type ParsedInstruction } from './trial-instruction.js';
+import { TrialTables } from './trial-tables.js';
 import { bytesIn, NotExecuted, recordsIn, saidIn, textIn, textsIn, unsignedIn, type Facts } from './trial-facts.js';
 
 const systemProgram = '1'.repeat(32);
@@ -23,12 +26,16 @@ const harmless: Readonly<Record<string, Uint8Array | undefined>> = {
 /** An instruction, what is read in it by an interface, and what it moves; undefined if that is not known here. */
 interface Step extends SolanaInstructionToSend {
   readonly parsed?: ParsedInstruction;
+  readonly lookups?: readonly Facts[];
   readonly moves: { readonly transfers: readonly Facts[]; readonly spl_transfers: readonly Facts[] } | undefined;
 }
 
 const path = 'solana.tx';
+/** Of an account in a table. */
+const anyKey = new AmbiguousText('ADDRESS_TABLE_LOOKUP', 'only the chain knows the account', () => true);
+const lookupsIn = (given: Facts): PolicyValue | undefined => saidIn(given)['address_table_lookups'];
 
-/** A legacy transaction with these facts of `solana.tx`; it also has the accounts of its payer and its programs. @throws {NotExecuted} */
+/** A transaction with these facts of `solana.tx`; it also has the accounts of its payer and its programs. @throws {NotExecuted} */
 export function solanaTransactionWith(asked: Facts, own: string): MadeTransaction {
   const keys = new Addresses(solanaKeys, own);
   const waiting = [
@@ -39,28 +46,30 @@ export function solanaTransactionWith(asked: Facts, own: string): MadeTransactio
   const keysIn = (name: string) => textsIn(asked[name], `${path}.${name}`)?.map((key) => keys.of(key, name)) ?? [];
   const programs = keysIn('program_keys');
   const reading = new ParsedInstructions(keys);
-  const steps = given?.map((one, at) => instructionOf(one, `${path}.instructions[${at}]`, waiting, keys, reading)) ?? [
-    ...waiting,
-  ];
+  const tables = new TrialTables(asked['address_table_lookups'], (given ?? []).map(lookupsIn), keys);
+  const steps = given?.map((one, at): Step => {
+    const { lookedUp, facts } = tables.taken(lookupsIn(one));
+    return { ...instructionOf(one, `${path}.instructions[${at}]`, waiting, keys, reading), lookedUp, lookups: facts };
+  }) ?? [...waiting];
   if (given === undefined) {
     const uncalled = programs.filter((key) => !steps.some(({ programKey }) => programKey === key));
     steps.push(...uncalled.map((programKey) => quiet(programKey, [])));
   }
   const others = keysIn('account_keys');
   const recentBlockhash = keys.of(asked['recent_blockhash'], `${path}.recent_blockhash`);
-  const transaction = { feePayer: own, instructions: steps, others, recentBlockhash };
+  const transaction = { feePayer: own, instructions: steps, others, recentBlockhash, tables: tables.tables };
   const accounts = solanaAccounts(transaction);
   const called = new Set(steps.map(({ programKey }) => programKey));
   const notCalled = programs.find((key) => !called.has(key));
   if (notCalled !== undefined)
     throw new NotExecuted(`no instruction of the example calls the program \`${notCalled}\``);
   const tx = {
-    account_keys: accounts.map(({ key }) => key),
+    account_keys: [...accounts.map(({ key }) => key), ...solanaLookedUp(tables.tables).map(() => anyKey)],
     program_keys: accounts.filter(({ key }) => called.has(key)).map(({ key }) => key),
-    instructions: steps.map((step) => factsOf(step, accounts)),
+    instructions: steps.map((step) => factsOf(step, accounts, tables.tables)),
     ...moved(steps),
     recent_blockhash: recentBlockhash,
-    address_table_lookups: [],
+    address_table_lookups: tables.facts,
   };
   // What is among the keys is checked above; there are others.
   const more = { account_keys: undefined, program_keys: undefined };
@@ -164,15 +173,20 @@ function quiet(programKey: string, accounts: readonly SolanaAccountUse[]): Step 
   return { programKey, accounts, data, moves: { transfers: [], spl_transfers: [] } };
 }
 
-function factsOf({ programKey, accounts, data, parsed }: Step, all: readonly SolanaAccountUse[]): Facts {
+function factsOf(step: Step, all: readonly SolanaAccountUse[], tables: readonly SolanaTable[]): Facts {
+  const { programKey, accounts, data, parsed, lookedUp = [], lookups = [] } = step;
+  const places = solanaLookedUp(tables);
   return {
     program_key: programKey,
-    accounts: accounts.map(({ key }) => {
-      const { signer, writable } = all.find((one) => one.key === key)!;
-      return { account_key: key, signer, writable };
-    }),
+    accounts: [
+      ...accounts.map(({ key }) => {
+        const { signer, writable } = all.find((one) => one.key === key)!;
+        return { account_key: key, signer, writable };
+      }),
+      ...lookedUp.map((at) => ({ account_key: anyKey, signer: false, writable: places[at]!.isWritable })),
+    ],
     instruction_data_hex: Buffer.from(data).toString('hex'),
-    address_table_lookups: [],
+    address_table_lookups: lookups,
     parsed_instruction_data: parsed?.facts,
   };
 }
