@@ -39,7 +39,6 @@ export class Trials {
         if (done.type !== claim.found.request.activity.type) as = done.type;
       }
     } catch (error) {
-      if (isMistake(error)) throw error;
       return { outcome: 'decided', why: whyNot(error) };
     }
     return { outcome: 'executed', steps, ...(as === undefined ? {} : { as }) };
@@ -134,12 +133,6 @@ function seenBy(claim: Claim, { type, resources, params }: TrialRequest): Claim 
 
 const shouldBe = ({ found, isAllowed }: Claim): string =>
   [...found.approvals.slice(1).map(() => 'waits'), isAllowed ? 'allowed' : 'not allowed'].join(', then ');
-
-/** A mistake of what builds examples, not a reason for which one cannot be built. `fetch` says the cause of its own. */
-function isMistake(error: unknown): boolean {
-  const isProgramming = [TypeError, RangeError, ReferenceError].some((kind) => error instanceof kind);
-  return isProgramming && (error as Error).cause === undefined;
-}
 
 function whyNot(error: unknown): string {
   if (error instanceof ApiError) return `the coordinator refuses it: ${error.body.message}`;
