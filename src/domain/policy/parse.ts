@@ -116,7 +116,7 @@ class Parser {
 
   /** From a token up to the last one consumed. */
   private spanFrom(start: number): Span {
-    return { from: this.tokens[start]!.span.from, to: this.tokens[this.next - 1]!.span.to };
+    return { from: this.tokens[start]!.from, to: this.tokens[this.next - 1]!.to };
   }
 
   private unary(depth: number): Expression {
@@ -194,10 +194,9 @@ class Parser {
   }
 
   private functionNamed({ text, at }: Token, isHere: (one: PolicyFunction) => boolean): PolicyFunction {
-    const here = this.functions.filter(isHere);
-    const found = here.find(({ name }) => name === text);
+    const found = this.functions.find((one) => one.name === text && isHere(one));
     if (found) return found;
-    const names = here.map(({ name }) => name);
+    const names = this.functions.filter(isHere).map(({ name }) => name);
     const all = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
     throw new PolicyError(`unknown function \`${text}\`: there are ${all}`, at);
   }
