@@ -1951,10 +1951,18 @@ export const bounds = [
   {
     repair: 'A body in chunks has 2 MiB.',
     file: 'src/http/receive-body.ts',
-    from: 'if (received > maxBody) end(bodyTooLarge());',
-    to: 'if (received > 2 * maxBody) end(bodyTooLarge());',
+    from: 'if (received > maxBody) return end(bodyTooLarge());',
+    to: 'if (received > 2 * maxBody) return end(bodyTooLarge());',
     test: 'test/http/receive-body.spec.ts',
     named: 'longer than 2 MiB in chunks',
+  },
+  {
+    repair: 'Bodies that come at once are taken in many turns of the event loop.',
+    file: 'src/http/receive-body.ts',
+    from: 'if (takenInTurn < mostInTurn) return;',
+    to: 'if (takenInTurn < 100 * mostInTurn) return;',
+    test: 'test/http/receive-body.spec.ts',
+    named: 'in many turns of the event loop',
   },
   {
     repair: 'What was not received of a body is never read.',

@@ -1,8 +1,22 @@
 import type { FastifyRequest } from 'fastify';
+import { largeBody } from '../fairness/turns.js';
 import { bodyBrokeOff, bodyTooLarge } from './errors.filter.js';
 
 /** Largest request body, in bytes. */
 export const maxBody = 2 * 1024 * 1024;
+
+/** How much of large bodies is taken in one turn of the event loop, by all connections together, before each gives way. */
+const mostInTurn = 512 * 1024;
+let takenInTurn = 0;
+
+/** Many connections that each deliver a body at once would keep the thread for all of their copies together. */
+function giveWay(payload: NodeJS.ReadableStream, bytes: number): void {
+  if (takenInTurn === 0) setImmediate(() => (takenInTurn = 0));
+  takenInTurn += bytes;
+  if (takenInTurn < mostInTurn) return;
+  payload.pause();
+  setImmediate(() => payload.resume());
+}
 
 /**
  * The bytes of a body. Each part is put in its place as it comes: putting a large one together at its end would keep the
@@ -16,20 +30,24 @@ export function receiveBody(
   const length = headers['content-length'];
   const announced = length === undefined ? undefined : Number(length);
   if (announced !== undefined && announced > maxBody) return done(bodyTooLarge());
-  const body = Buffer.allocUnsafe(announced ?? 0);
-  const parts: Buffer[] = [];
+  let body = Buffer.allocUnsafe(announced ?? 0);
   let received = 0;
   const take = (part: Buffer): void => {
     const before = received;
     received += part.length;
-    if (received > maxBody) end(bodyTooLarge());
-    else if (announced === undefined) parts.push(part);
-    else part.copy(body, before);
+    if (received > maxBody) return end(bodyTooLarge());
+    if (received > body.length) {
+      const grown = Buffer.allocUnsafe(Math.min(maxBody, Math.max(received, 2 * body.length)));
+      body.copy(grown, 0, 0, before);
+      body = grown;
+    }
+    part.copy(body, before);
+    if (received > largeBody) giveWay(payload, part.length);
   };
   const end = (error?: Error): void => {
     payload.removeListener('data', take).removeListener('end', ended).removeListener('error', ended);
     if (error) return done(error);
-    done(null, announced === undefined ? Buffer.concat(parts) : body);
+    done(null, body.subarray(0, received));
   };
   const ended = (error?: unknown): void => {
     // What was not received would be memory of others.

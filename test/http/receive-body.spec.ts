@@ -10,11 +10,20 @@ const inTwoParts = `POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n`;
 let server: FastifyInstance;
 let port: number;
 let bodies: Buffer[];
+let inThisTurn = 0;
+let mostInTurn: number;
 
 beforeAll(async () => {
   server = fastify({ bodyLimit: 2 * mebibyte });
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('*', receiveBody);
+  server.addContentTypeParser('*', (request, payload, done) => {
+    payload.on('data', ({ length }: Buffer) => {
+      if (inThisTurn === 0) setImmediate(() => (inThisTurn = 0));
+      inThisTurn += length;
+      mostInTurn = Math.max(mostInTurn, inThisTurn);
+    });
+    receiveBody(request, payload, done);
+  });
   server.post('/', ({ body }) => {
     bodies.push(body as Buffer);
     return 'taken';
@@ -22,7 +31,10 @@ beforeAll(async () => {
   await server.listen({ host: '127.0.0.1', port: 0 });
   port = (server.server.address() as AddressInfo).port;
 });
-beforeEach(() => (bodies = []));
+beforeEach(() => {
+  bodies = [];
+  mostInTurn = 0;
+});
 afterAll(() => server.close());
 
 async function open(): Promise<Socket> {
@@ -71,6 +83,19 @@ test.each([
   const answer = await answerTo(inTwoParts, 'content-type: application/json\r\n', ...parts);
   expect(answer).toContain('request body is larger than 2 MiB');
   expect(bodies).toEqual([]);
+});
+
+test.each([
+  ['with their length', (body: Buffer) => [`content-length: ${body.length}\r\n\r\n`, body]],
+  ['in chunks', (body: Buffer) => ['transfer-encoding: chunked\r\n\r\n', chunked(body)]],
+])('six that are sent %s at once are taken in many turns of the event loop', async (_how, send) => {
+  const body = Buffer.from(Array.from({ length: 2 * mebibyte }, (_, at) => at % 251));
+  const parts = [inTwoParts, 'content-type: application/json\r\n', ...send(body)].map((part) => Buffer.from(part));
+  const answers = await Promise.all(Array.from({ length: 6 }, () => answerTo(Buffer.concat(parts))));
+  expect(answers.map((answer) => answer.split('\r\n')[0])).toEqual(Array(6).fill('HTTP/1.1 200 OK'));
+  expect(bodies.map((taken) => taken.equals(body))).toEqual(Array(6).fill(true));
+  // 512 KiB, and what each connection had read by then.
+  expect(mostInTurn).toBeLessThan(1.5 * mebibyte);
 });
 
 test('one that breaks off is nobody’s', async () => {
