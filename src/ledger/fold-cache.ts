@@ -4,10 +4,10 @@ import { LatestEntries } from '../fairness/latest-entries.js';
 import type { LoadedOrganization } from './loaded-organization.js';
 
 /**
- * Estimated memory limit for folded organizations, in bytes: a quarter of a small heap. A small one takes 6 KiB
- * (bench/README.md).
+ * Estimated memory limit for folded organizations, in bytes: an eighth of a small heap. A small one takes 6 KiB
+ * (bench/README.md). A collection of garbage walks what is kept here (docs/adr/0102).
  */
-const defaultBytes = Math.min(256 * 1024 * 1024, getHeapStatistics().heap_size_limit / 4);
+const defaultBytes = Math.min(64 * 1024 * 1024, getHeapStatistics().heap_size_limit / 8);
 /** An estimate is reused for this many events. */
 const measureEvery = 256;
 /** Size of an empty map with its table, in V8. */
