@@ -81,7 +81,7 @@ async function executed(answered: readonly Answered[], { names }: PolicyFile): P
   try {
     for (const one of [...answered].sort((a, b) => timeOf(a) - timeOf(b))) {
       const { claims, unclaimed } = one.answer;
-      if (claims) done.set(one, await trials.execute(claims, one.subject, names));
+      if (claims) done.set(one, await trials.execute(claims, one.subject, names).catch(brokenBy(one)));
       else if (unclaimed !== undefined) done.set(one, { outcome: 'decided', why: unclaimed });
     }
   } finally {
@@ -89,6 +89,18 @@ async function executed(answered: readonly Answered[], { names }: PolicyFile): P
   }
   return answered.map((one) => ({ ...one, execution: done.get(one) }));
 }
+
+/** A mistake of ours is none of an answer: nothing is said then, so that it cannot pass for a reason not to execute. */
+const brokenBy =
+  ({ name, answer: { example } }: Answered) =>
+  (cause: unknown): never => {
+    const what = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+    const of = `the example of “${name}” (${example?.activity ?? 'no activity'})`;
+    throw new Error(
+      `executing ${of} failed, which is a defect of Countersign: please report it, with the files:\n${what}`,
+      { cause },
+    );
+  };
 
 const isGood = ({ answer, expected, execution }: Told): boolean =>
   answer.answer === expected && execution?.outcome !== 'disagreed';

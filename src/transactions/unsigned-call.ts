@@ -1,5 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
+import { CannotBeWritten } from './unsigned-refusals.js';
 
 /** A parameter as a JSON ABI has it; `components` are those of a tuple. */
 export interface CallParameter {
@@ -32,7 +33,7 @@ export function signatureOf(name: string, inputs: readonly CallParameter[]): str
 /**
  * The data of a call, `0x…` (Contract ABI specification). Types are uint256, int256, bool, address, string, tuples, and lists of
  * these without a length.
- * @throws {TypeError} for a value that is not of its type
+ * @throws {CannotBeWritten} for a value that is not of its type
  */
 export function callData(name: string, inputs: readonly CallParameter[], values: readonly (CallValue | undefined)[]) {
   const { bytes } = together(inputs.map((input, at) => encoded(input, input.type, values[at])));
@@ -62,7 +63,7 @@ function encoded(parameter: CallParameter, type: string, value: CallValue | unde
     const number = numberOf(type, value);
     if (number !== undefined) return { isDynamic: false, bytes: word(number) };
   }
-  throw new TypeError(`the argument \`${parameter.name}\` has no value of the type ${type}`);
+  throw new CannotBeWritten(`the argument \`${parameter.name}\``, value, `it is of the type ${type}`);
 }
 
 function numberOf(type: string, value: CallValue | undefined): bigint | undefined {

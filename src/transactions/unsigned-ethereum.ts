@@ -1,4 +1,5 @@
 import { RLP } from 'micro-eth-signer/core/rlp.js';
+import { CannotBeWritten, unsigned } from './unsigned-refusals.js';
 
 /** The fields of an unsigned transaction; amounts are in wei. `to` and `data` are `0x…`; `to` is empty to create a contract. */
 export type UnsignedEthereum = {
@@ -13,35 +14,41 @@ export type UnsignedEthereum = {
   | { readonly type: 'TYPE_2'; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
 );
 
-/** In hexadecimal, to be signed: of the kinds EIP-155, EIP-2930 and EIP-1559, without an access list. */
+/**
+ * In hexadecimal, to be signed: of the kinds EIP-155, EIP-2930 and EIP-1559, without an access list.
+ * @throws {CannotBeWritten}
+ */
 export function unsignedEthereum(transaction: UnsignedEthereum): string {
-  const { chainId, nonce, gas, to, value, data } = transaction;
-  const call = [quantity(gas), to === '' ? new Uint8Array() : fromHex(to), quantity(value), fromHex(data)];
+  const { to, data, ...numbers } = transaction;
+  const [chainId, nonce] = [quantity('chainId', numbers.chainId), quantity('nonce', numbers.nonce)];
+  const [gas, value] = [quantity('gas', numbers.gas), quantity('value', numbers.value)];
+  const call = [gas, to === '' ? empty : fromHex('to', to), value, fromHex('data', data)];
   switch (transaction.type) {
     case 'LEGACY':
-      return encoded('', [...[nonce, transaction.gasPrice].map(quantity), ...call, ...[chainId, 0n, 0n].map(quantity)]);
+      return encoded('', [nonce, quantity('gasPrice', transaction.gasPrice), ...call, chainId, empty, empty]);
     case 'TYPE_1':
-      return encoded('01', [...[chainId, nonce, transaction.gasPrice].map(quantity), ...call, []]);
+      return encoded('01', [chainId, nonce, quantity('gasPrice', transaction.gasPrice), ...call, []]);
     case 'TYPE_2': {
-      const { maxFeePerGas, maxPriorityFeePerGas } = transaction;
-      const fees = [chainId, nonce, maxPriorityFeePerGas, maxFeePerGas].map(quantity);
-      return encoded('02', [...fees, ...call, []]);
+      const tip = quantity('maxPriorityFeePerGas', transaction.maxPriorityFeePerGas);
+      return encoded('02', [chainId, nonce, tip, quantity('maxFeePerGas', transaction.maxFeePerGas), ...call, []]);
     }
   }
 }
+
+const empty = new Uint8Array();
 
 function encoded(prefix: string, fields: Parameters<typeof RLP.encode>[0]): string {
   return `0x${prefix}${Buffer.from(RLP.encode(fields)).toString('hex')}`;
 }
 
 /** An RLP integer: big-endian, without leading zeros. */
-function quantity(value: bigint): Uint8Array {
-  if (value === 0n) return new Uint8Array();
-  const digits = value.toString(16);
+function quantity(field: string, value: bigint): Uint8Array {
+  if (value === 0n) return empty;
+  const digits = unsigned(field, value, 256).toString(16);
   return Buffer.from(digits.length % 2 ? `0${digits}` : digits, 'hex');
 }
 
-function fromHex(text: string): Uint8Array {
-  if (!/^0x(?:[0-9a-f]{2})*$/i.test(text)) throw new TypeError(`must be 0x and pairs of hex digits, got \`${text}\``);
+function fromHex(field: string, text: string): Uint8Array {
+  if (!/^0x(?:[0-9a-f]{2})*$/i.test(text)) throw new CannotBeWritten(field, text, 'it is 0x and pairs of hex digits');
   return Buffer.from(text.slice(2), 'hex');
 }

@@ -1,6 +1,7 @@
 import { base58 } from '@scure/base';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
+import { CannotBeWritten } from './unsigned-refusals.js';
 
 /** A value of an argument: 32 bytes in base58 are a public key, a struct has its fields by name. */
 export type InstructionValue =
@@ -41,7 +42,7 @@ export class BorshWriter {
     }));
   }
 
-  /** Values one after another, as fields of the narrowest type. @throws {TypeError} for a value that no type has */
+  /** Values one after another, as fields of the narrowest type. @throws {CannotBeWritten} for a value that no type has */
   fields(values: Readonly<Record<string, InstructionValue>>): {
     readonly fields: readonly IdlField[];
     readonly bytes: Uint8Array;
@@ -61,7 +62,7 @@ export class BorshWriter {
       const elements = value.map((one) => this.written(name, one));
       const [type = 'string', ...others] = elements.map((one) => one.type);
       if (others.some((other) => JSON.stringify(other) !== JSON.stringify(type)))
-        throw new TypeError(`no list has elements as different as those of the argument \`${name}\``);
+        throw new CannotBeWritten(`the argument \`${name}\``, value, 'no list has elements as different as these');
       return {
         type: { vec: type },
         bytes: Buffer.concat([length(value.length), ...elements.map(({ bytes }) => bytes)]),
@@ -80,7 +81,7 @@ function integer(name: string, value: bigint): Written {
   const bits = [64, 128, 256].find(
     (width) => (isSigned ? BigInt.asIntN(width, value) : BigInt.asUintN(width, value)) === value,
   );
-  if (bits === undefined) throw new TypeError(`the argument \`${name}\` cannot be ${value}: it has 256 bits at most`);
+  if (bits === undefined) throw new CannotBeWritten(`the argument \`${name}\``, value, 'it has 256 bits at most');
   const digits = BigInt.asUintN(bits, value)
     .toString(16)
     .padStart(bits / 4, '0');

@@ -1,4 +1,5 @@
 import { base58 } from '@scure/base';
+import { byLibrary, CannotBeWritten, unsigned } from './unsigned-refusals.js';
 
 /** An account as an instruction uses it; `key` is base58 of 32 bytes. */
 export interface SolanaAccountUse {
@@ -76,7 +77,7 @@ export function solanaLookedUp(tables: readonly SolanaTable[]) {
   );
 }
 
-/** The transaction with zeros for its signatures, in hexadecimal. @throws {TypeError} for a key that is none */
+/** The transaction with zeros for its signatures, in hexadecimal. @throws {CannotBeWritten} for a key that is none, and for more than its counts can say */
 export function unsignedSolana(transaction: UnsignedSolana): string {
   const accounts = solanaAccounts(transaction);
   const place = new Map(accounts.map(({ key }, index) => [key, index]));
@@ -85,14 +86,17 @@ export function unsignedSolana(transaction: UnsignedSolana): string {
   const { tables = [] } = transaction;
   const message = Buffer.concat([
     tables.length > 0 ? Uint8Array.of(versionZero) : new Uint8Array(),
-    Uint8Array.of(count(true), count(true, false), count(false, false)),
-    listOf(accounts.map(({ key }) => bytesOf(key))),
-    bytesOf(transaction.recentBlockhash),
+    bytes('the number of accounts', [count(true), count(true, false), count(false, false)]),
+    listOf(accounts.map(({ key }) => bytesOf('a key', key))),
+    bytesOf('recentBlockhash', transaction.recentBlockhash),
     listOf(
       transaction.instructions.map(({ programKey, accounts: used, data, lookedUp = [] }) =>
         Buffer.concat([
-          Uint8Array.of(place.get(programKey)!),
-          bytesList([...used.map(({ key }) => place.get(key)!), ...lookedUp.map((at) => accounts.length + at)]),
+          bytes('the place of a program', [place.get(programKey)!]),
+          bytesList('the place of an account', [
+            ...used.map(({ key }) => place.get(key)!),
+            ...lookedUp.map((at) => accounts.length + at),
+          ]),
           compactU16(data.length),
           data,
         ]),
@@ -107,24 +111,30 @@ export function unsignedSolana(transaction: UnsignedSolana): string {
 }
 
 function tableBytes({ tableKey, writableIndexes, readonlyIndexes }: SolanaTable): Uint8Array {
-  return Buffer.concat([bytesOf(tableKey), bytesList(writableIndexes), bytesList(readonlyIndexes)]);
+  const indexes = (list: readonly number[]) => bytesList('an index of an address table', list);
+  return Buffer.concat([bytesOf('tableKey', tableKey), indexes(writableIndexes), indexes(readonlyIndexes)]);
 }
 
-const bytesList = (bytes: readonly number[]): Buffer => listOf(bytes.map((byte) => Uint8Array.of(byte)));
+const bytes = (field: string, list: readonly number[]): Uint8Array =>
+  Uint8Array.from(list, (byte) => unsigned(field, byte, 8));
+
+const bytesList = (field: string, list: readonly number[]): Buffer =>
+  Buffer.concat([compactU16(list.length), bytes(field, list)]);
 
 function listOf(items: readonly Uint8Array[]): Buffer {
   return Buffer.concat([compactU16(items.length), ...items]);
 }
 
 /** 7 bits a byte, low bits first. */
-function compactU16(value: number): Uint8Array {
+function compactU16(length: number): Uint8Array {
+  const value = unsigned('a length', length, 16);
   return value < 0x80
     ? Uint8Array.of(value)
     : Buffer.concat([Uint8Array.of((value & 0x7f) | 0x80), compactU16(value >> 7)]);
 }
 
-function bytesOf(key: string): Uint8Array {
-  const bytes = base58.decode(key);
-  if (bytes.length !== keyLength) throw new TypeError(`must be base58 of 32 bytes, got \`${key}\``);
-  return bytes;
+function bytesOf(field: string, key: string): Uint8Array {
+  const decoded = byLibrary(field, key, () => base58.decode(key));
+  if (decoded.length !== keyLength) throw new CannotBeWritten(field, key, 'it is base58 of 32 bytes');
+  return decoded;
 }

@@ -1,5 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';
+import { byLibrary, CannotBeWritten, hexBytes, unsigned } from './unsigned-refusals.js';
 
 /** What may sign for an account, as policies see it. */
 export type TronPermission = {
@@ -94,61 +95,73 @@ export const tronResources = ['BANDWIDTH', 'ENERGY', 'TRON_POWER'] as const;
 export const tronPermissionTypes = ['Owner', 'Witness', 'Active'] as const;
 
 const base58check = createBase58check(sha256);
+/** Bits of integers that are not negative. */
+const [int32, int64] = [31, 63];
 const typeUrl = 'type.googleapis.com/protocol.';
 
-/** In hexadecimal: a protobuf `Transaction.raw` with one contract. @throws {TypeError} for a field that cannot be written */
+/** In hexadecimal: a protobuf `Transaction.raw` with one contract. @throws {CannotBeWritten} */
 export function unsignedTron(transaction: UnsignedTron): string {
   const { type, permissionId, fields } = transaction;
   const [number, ...schema] = tronContracts[type];
-  const content = schema.map(([name, kind], index) => written(index + 1, kind, fields[name]));
+  const content = schema.map(([name, kind], index) => written(index + 1, name, kind, fields[name]));
   const parameter = Buffer.concat([
     bytesField(1, Buffer.from(`${typeUrl}${type}`)),
     bytesField(2, Buffer.concat(content)),
   ]);
-  const contract = [numberField(1, BigInt(number)), bytesField(2, parameter), numberField(5, permissionId)];
+  const id = numberField(5, unsigned('permissionId', permissionId, int32));
+  const contract = [numberField(1, BigInt(number)), bytesField(2, parameter), id];
+  const bytes = (place: number, name: 'refBlockBytes' | 'refBlockHash' | 'data') =>
+    bytesField(place, hexBytes(name, transaction[name]));
+  const integer = (place: number, name: 'expiration' | 'timestamp' | 'feeLimit') =>
+    numberField(place, unsigned(name, transaction[name], int64));
   return Buffer.concat([
-    bytesField(1, Buffer.from(transaction.refBlockBytes, 'hex')),
-    bytesField(4, Buffer.from(transaction.refBlockHash, 'hex')),
-    numberField(8, transaction.expiration),
-    bytesField(10, Buffer.from(transaction.data, 'hex')),
+    bytes(1, 'refBlockBytes'),
+    bytes(4, 'refBlockHash'),
+    integer(8, 'expiration'),
+    bytes(10, 'data'),
     bytesField(11, Buffer.concat(contract)),
-    numberField(14, transaction.timestamp),
-    numberField(18, transaction.feeLimit),
+    integer(14, 'timestamp'),
+    integer(18, 'feeLimit'),
   ]).toString('hex');
 }
 
-function written(number: number, kind: FieldKind, value: TronValue | undefined): Uint8Array {
+function written(number: number, name: string, kind: FieldKind, value: TronValue | undefined): Uint8Array {
   if (value === undefined) return new Uint8Array();
-  if (kind === 'integer' && typeof value === 'bigint') return numberField(number, value);
+  if (kind === 'integer' && typeof value === 'bigint') return numberField(number, unsigned(name, value, int64));
   if (kind === 'boolean' && typeof value === 'boolean') return numberField(number, value ? 1n : 0n);
   if (typeof value === 'string') {
-    if (kind === 'address') return bytesField(number, base58check.decode(value));
-    if (kind === 'bytes') return bytesField(number, Buffer.from(value, 'hex'));
-    const place = tronResources.findIndex((name) => name === value);
+    if (kind === 'address') return bytesField(number, addressBytes(name, value));
+    if (kind === 'bytes') return bytesField(number, hexBytes(name, value));
+    const place = tronResources.findIndex((one) => one === value);
     if (kind === 'resource' && place >= 0) return numberField(number, BigInt(place));
   }
   if (typeof value === 'object' && (kind === 'permission' || kind === 'permissions')) {
     const permissions = Array.isArray(value) ? (value as readonly TronPermission[]) : [value as TronPermission];
-    return Buffer.concat(permissions.map((one) => messageField(number, permissionContent(one))));
+    return Buffer.concat(permissions.map((one) => messageField(number, permissionContent(name, one))));
   }
-  const shown = typeof value === 'object' ? 'permissions' : `\`${value}\``;
-  throw new TypeError(`field ${number} is of kind ${kind} and cannot be ${shown}`);
+  throw new CannotBeWritten(name, value, `it is of the kind ${kind}`);
 }
 
-function permissionContent(permission: TronPermission): Uint8Array {
-  const { type, id, permission_name: name, threshold, parent_id: parentId, operations, keys } = permission;
+function permissionContent(of: string, permission: TronPermission): Uint8Array {
+  const { type, permission_name: name, operations, keys } = permission;
+  const integer = (place: number, field: 'id' | 'threshold' | 'parent_id', bits: number) =>
+    numberField(place, unsigned(`${of}.${field}`, permission[field], bits));
   return Buffer.concat([
     numberField(1, BigInt(tronPermissionTypes.indexOf(type))),
-    numberField(2, id),
+    integer(2, 'id', int32),
     bytesField(3, Buffer.from(name)),
-    numberField(4, threshold),
-    numberField(5, parentId),
-    bytesField(6, Buffer.from(operations, 'hex')),
-    ...keys.map(({ address, weight }) =>
-      messageField(7, Buffer.concat([bytesField(1, base58check.decode(address)), numberField(2, weight)])),
-    ),
+    integer(4, 'threshold', int64),
+    integer(5, 'parent_id', int32),
+    bytesField(6, hexBytes(`${of}.operations`, operations)),
+    ...keys.map(({ address, weight }) => {
+      const key = bytesField(1, addressBytes(`${of}.keys.address`, address));
+      return messageField(7, Buffer.concat([key, numberField(2, unsigned(`${of}.keys.weight`, weight, int64))]));
+    }),
   ]);
 }
+
+const addressBytes = (field: string, address: string): Uint8Array =>
+  byLibrary(field, address, () => base58check.decode(address));
 
 /** Is there even if nothing is in it. */
 function messageField(number: number, content: Uint8Array): Uint8Array {

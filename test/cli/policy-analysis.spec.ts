@@ -1,5 +1,6 @@
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { makers } from '../../src/cli/trial/trial-parameters.js';
 import { TypingUser } from './typed.js';
 
 const examples = new URL('../../examples/policies/', import.meta.url);
@@ -139,6 +140,23 @@ it('analyze fails where an answer is another, and shows the request', async () =
   expect(told[1]!.execution).toEqual({ outcome: 'executed', steps: [['waits', 'allowed']] });
   expect(told[2]!.execution).toMatchObject({ outcome: 'executed' });
   expect(bounds.join('\n')).toContain('at most 3 elements');
+});
+
+it('analyze fails, and names the question and the activity, where what builds an example is broken', async () => {
+  await questions('  - can: anyone', '    do: EXPORT_WALLET', '    expect: possible');
+  const type = 'ACTIVITY_TYPE_EXPORT_WALLET';
+  const whole = makers[type];
+  // Without what it makes wallets in.
+  const broken: typeof whole = ({ facts }) => whole({ facts } as Parameters<typeof whole>[0]);
+  Object.assign(makers, { [type]: broken });
+  try {
+    const { code, out, error } = await analyze('treasury');
+    expect([code, out]).toEqual([1, '']);
+    expect(error).toContain(`executing the example of “question 1” (${type}) failed`);
+    expect(error).toMatch(/please report it, with the files:\nTypeError: .*'wallet'/);
+  } finally {
+    Object.assign(makers, { [type]: whole });
+  }
 });
 
 it('analyze says what a question lacks, with its place', async () => {

@@ -62,6 +62,15 @@ it('a trial signs with a private key where that is all that the example says of 
   expect(await of({ wallet: { label: 'Treasury' } })).toEqual({ outcome: 'executed', steps: [['allowed']] });
 });
 
+it('a mistake in building an example is no reason not to execute it', async () => {
+  const { subject, file } = fileOf('effect: allow');
+  const claim = claimOf(subject, { by: ['Dev'] });
+  const { request } = claim.found;
+  const activity = { ...request.activity, type: 'ACTIVITY_TYPE_THAT_NOBODY_MAKES' };
+  const broken: Claim = { ...claim, found: { ...claim.found, request: { ...request, activity } } };
+  await expect(trials.execute([broken], subject, file.names)).rejects.toThrow(TypeError);
+});
+
 it('a trial reports a claim that the coordinator contradicts', async () => {
   const consensus = 'consensus: "approvers.any(u, u.tags.contains(\'<tag ops>\')) && approvers.count() == 2"';
   const { file, subject } = fileOf(`condition: "activity.action == 'SIGN'", ${consensus}`);

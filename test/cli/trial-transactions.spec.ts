@@ -265,6 +265,9 @@ it('a trial says what of a transaction or of typed data it cannot make', async (
   expect(await ofTron([{ type: 'VoteWitnessContract' }])).toContain('of the type `VoteWitnessContract`');
   expect(await ofTron([{ owner: { type: 'Nobody' } }])).toContain('no permission on Tron is of the type `Nobody`');
   expect(await ofTron([{ lock: true, to_address: 'x' }])).toContain('with all of lock, to_address');
+  expect(await ofTron([{ frozen_balance: 1n, resource: 'COAL' }])).toBe(
+    'resource cannot be `COAL`: it is of the kind resource',
+  );
   expect(await resources({ bitcoin: { tx: { outputs: [] } } })).toContain('without inputs or outputs');
   expect(await resources({ bitcoin: { tx: { inputs: [{ tx_id: 'ab' }] } } })).toContain('nothing has `ab`');
   const typed = (message: object) =>

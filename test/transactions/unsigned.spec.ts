@@ -5,12 +5,15 @@ import {
   isSignerRole,
   isWritableRole,
 } from '@solana/kit';
+import { base58 } from '@scure/base';
 import { Psbt } from 'bitcoinjs-lib';
 import { Interface, Transaction } from 'ethers';
 import { TronWeb, utils } from 'tronweb';
 import { unsignedBitcoin } from '../../src/transactions/unsigned-bitcoin.js';
 import { callData, selectorOf, signatureOf, type CallParameter } from '../../src/transactions/unsigned-call.js';
 import { unsignedEthereum } from '../../src/transactions/unsigned-ethereum.js';
+import { BorshWriter } from '../../src/transactions/unsigned-instruction.js';
+import { CannotBeWritten } from '../../src/transactions/unsigned-refusals.js';
 import { unsignedSolana } from '../../src/transactions/unsigned-solana.js';
 import { unsignedTron } from '../../src/transactions/unsigned-tron.js';
 
@@ -70,7 +73,7 @@ it('what is missing in call data is zero or empty, and what is of another type i
     ['string', 1n],
     ['string[]', 'x'],
   ] as const)
-    expect(() => callData('act', [{ name: 'a', type }], [value])).toThrow(`has no value of the type ${type}`);
+    expect(() => callData('act', [{ name: 'a', type }], [value])).toThrow(`it is of the type ${type}`);
 });
 
 it('ethers reads a transaction of each type as it was written', () => {
@@ -174,4 +177,94 @@ it('bitcoinjs reads a PSBT as it was written', () => {
   expect([value, Buffer.from(spent).toString('hex')]).toEqual([900n, script]);
   const [{ value: amount, script: paid } = { value: 0n, script: new Uint8Array() }] = psbt.txOutputs;
   expect([amount, Buffer.from(paid).toString('hex')]).toEqual([700n, output.script]);
+});
+
+const eth = {
+  type: 'LEGACY',
+  to: address,
+  value: 0n,
+  data: '0x',
+  chainId: 1n,
+  nonce: 0n,
+  gas: 1n,
+  gasPrice: 1n,
+} as const;
+const owner = 'TXrs7yxQLNzig7J9EbKhoEiUp6kWpdWKnD';
+const tron = {
+  ...{ refBlockBytes: '', refBlockHash: '', expiration: 0n, timestamp: 0n, feeLimit: 0n, data: '', permissionId: 0n },
+  type: 'FreezeBalanceV2Contract',
+  fields: {},
+} as const;
+const permission = {
+  type: 'Owner',
+  id: 0n,
+  permission_name: '',
+  threshold: 1n,
+  parent_id: 0n,
+  operations: '',
+} as const;
+const permitting = (one: object) =>
+  unsignedTron({
+    ...tron,
+    type: 'AccountPermissionUpdateContract',
+    fields: { owner: { ...permission, keys: [{ address: owner, weight: 1n }], ...one } },
+  });
+const key = '1'.repeat(32);
+const solana = { feePayer: key, instructions: [], recentBlockhash: key };
+const accountsOf = (count: number, signer: boolean) =>
+  Array.from({ length: count }, (_, at) => ({
+    key: base58.encode(Uint8Array.from({ length: 32 }, (__, place) => (place < 2 ? at >> (8 * place) : 7))),
+    signer,
+    writable: false,
+  }));
+const calling = (one: object) =>
+  unsignedSolana({
+    ...solana,
+    instructions: [{ programKey: key, accounts: [], data: new Uint8Array(), ...one }],
+  });
+const spent = { amount: 1n, script: `5120${'ab'.repeat(32)}` };
+const input = { txId: 'cd'.repeat(32), vout: 0, sequence: 0, spent };
+const bitcoin = { version: 2, lockTime: 0, inputs: [input], outputs: [{ amount: 1n, script: '' }] };
+
+it.each<readonly [string, () => unknown]>([
+  ['value cannot be `-1`', () => unsignedEthereum({ ...eth, value: -1n })],
+  [`gasPrice cannot be \`${2n ** 256n}\``, () => unsignedEthereum({ ...eth, gasPrice: 2n ** 256n })],
+  ['data cannot be `0xabc`', () => unsignedEthereum({ ...eth, data: '0xabc' })],
+  ['to cannot be `abcd`', () => unsignedEthereum({ ...eth, to: 'abcd' })],
+  ['the argument `a` cannot be `["x"]`', () => callData('act', [{ name: 'a', type: 'uint256' }], [['x']])],
+  ['the argument `a` cannot be `["1","x"]`', () => new BorshWriter().fields({ a: [1n, 'x'] })],
+  [`the argument \`a\` cannot be \`${2n ** 256n}\``, () => new BorshWriter().fields({ a: 2n ** 256n })],
+  ['resource cannot be `COAL`', () => unsignedTron({ ...tron, fields: { resource: 'COAL' } })],
+  ['frozen_balance cannot be `-1`', () => unsignedTron({ ...tron, fields: { frozen_balance: -1n } })],
+  ['owner_address cannot be `x`', () => unsignedTron({ ...tron, fields: { owner_address: 'x' } })],
+  ['refBlockHash cannot be `x`', () => unsignedTron({ ...tron, refBlockHash: 'x' })],
+  [`feeLimit cannot be \`${2n ** 63n}\``, () => unsignedTron({ ...tron, feeLimit: 2n ** 63n })],
+  [`permissionId cannot be \`${2n ** 31n}\``, () => unsignedTron({ ...tron, permissionId: 2n ** 31n })],
+  ['owner.threshold cannot be `-1`', () => permitting({ threshold: -1n })],
+  ['owner.operations cannot be `abc`', () => permitting({ operations: 'abc' })],
+  ['owner.keys.address cannot be `x`', () => permitting({ keys: [{ address: 'x', weight: 1n }] })],
+  ['a key cannot be `0`', () => unsignedSolana({ ...solana, feePayer: '0' })],
+  ['recentBlockhash cannot be `11`', () => unsignedSolana({ ...solana, recentBlockhash: '11' })],
+  ['the number of accounts cannot be `257`', () => calling({ accounts: accountsOf(256, true) })],
+  ['the number of accounts cannot be `256`', () => calling({ accounts: accountsOf(256, false) })],
+  ['the place of an account cannot be `256`', () => calling({ accounts: accountsOf(254, false), lookedUp: [1] })],
+  ['a length cannot be `65536`', () => calling({ data: new Uint8Array(65_536) })],
+  ['version, lockTime cannot be', () => unsignedBitcoin({ ...bitcoin, lockTime: 2 ** 32 })],
+  ['inputs[0] cannot be', () => unsignedBitcoin({ ...bitcoin, inputs: [{ ...input, txId: 'ab' }] })],
+  ['outputs[0].script cannot be `x`', () => unsignedBitcoin({ ...bitcoin, outputs: [{ amount: 1n, script: 'x' }] })],
+  ['cannot be', () => unsignedBitcoin({ ...bitcoin, outputs: [{ amount: -1n, script: '' }] })],
+])('what cannot be written is refused, with its field and value: %s', (said, write) => {
+  expect(write).toThrow(CannotBeWritten);
+  expect(write).toThrow(said);
+});
+
+it('what could not be written otherwise can be', () => {
+  expect(unsignedEthereum(eth)).toMatch(/^0x/);
+  for (const written of [unsignedTron(tron), permitting({}), unsignedBitcoin(bitcoin)])
+    expect(written).toMatch(/^[0-9a-f]+$/);
+  // Accounts, the program and the payer: as many as one byte counts.
+  const { messageBytes } = getTransactionDecoder().decode(
+    Buffer.from(calling({ accounts: accountsOf(255, false) }), 'hex'),
+  );
+  expect(getCompiledTransactionMessageDecoder().decode(messageBytes).staticAccounts).toHaveLength(256);
 });

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { ActivityClient } from '../../client/activity-client.js';
 import { apiKeyPairFromPrivate, type ApiKeyPair } from '../../stamps/sign.js';
+import { NotExecuted } from './trial-facts.js';
 
 interface Started {
   readonly apiUrl: string;
@@ -28,7 +29,7 @@ export class TrialCoordinator {
     private time: number,
   ) {}
 
-  /** @throws {Error} if it does not start in time */
+  /** @throws {NotExecuted} if it does not start, as where nothing may listen on loopback */
   static async start(at: number): Promise<TrialCoordinator> {
     const child = fork(new URL('../../app/trial-worker.js', import.meta.url), {
       // Settings of whoever analyzes are not for it.
@@ -42,7 +43,7 @@ export class TrialCoordinator {
       return new TrialCoordinator(child, started, at);
     } catch (error) {
       child.kill('SIGKILL');
-      throw error;
+      throw new NotExecuted(`no coordinator starts here: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 
@@ -109,7 +110,7 @@ function ask(child: ChildProcess, told: Told, limitMs = longestMs): Promise<Done
     const onExit = (): void => settle(() => reject(new Error('its process ended')));
     const onError = (error: Error): void => settle(() => reject(error));
     const timer = setTimeout(
-      () => settle(() => reject(new Error(`it did not answer within ${limitMs / 1000} s`))),
+      () => settle(() => reject(new NotExecuted(`a coordinator did not answer within ${limitMs / 1000} s`))),
       limitMs,
     );
     child.on('message', onMessage).on('exit', onExit).on('error', onError);

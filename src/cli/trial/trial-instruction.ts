@@ -46,7 +46,7 @@ export class ParsedInstructions {
     const one = saidIn(recordIn(given, path));
     const name = textIn(one['instruction_name'], `${path}.instruction_name`) ?? 'call';
     const values = valuesIn(one['program_call_args'], `${path}.program_call_args`);
-    const { fields, bytes } = this.written(values);
+    const { fields, bytes } = this.borsh.fields(values);
     const asked = bytesIn(one['discriminator'], `${path}.discriminator`);
     const discriminator = asked ?? (data === undefined ? undefined : beginningOf(data, bytes)) ?? ownOf(name);
     const whole = `${discriminator}${Buffer.from(bytes).toString('hex')}`;
@@ -85,15 +85,6 @@ export class ParsedInstructions {
       smartContractAddress: program,
       smartContractInterface: JSON.stringify({ instructions, types: this.borsh.types }),
     };
-  }
-
-  private written(values: Readonly<Record<string, InstructionValue>>) {
-    try {
-      return this.borsh.fields(values);
-    } catch (error) {
-      if (error instanceof TypeError) throw new NotExecuted(error.message);
-      throw error;
-    }
   }
 
   /** The names of accounts in their order, and their keys. Those that the example has stay where they are. */

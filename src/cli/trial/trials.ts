@@ -2,6 +2,7 @@ import { ApiError } from '../../client/stamping-client.js';
 import { isAnotherRequest, stepsOf, withRealIds, type Step } from '../../lab/analysis-execution.js';
 import type { AnalysisSubject, Claim } from '../../lab/analysis-subject.js';
 import type { PolicyFile } from '../../lab/policy-files.js';
+import { CannotBeWritten } from '../../transactions/unsigned-refusals.js';
 import type { ActivityEnvelope } from '../../wire/envelope.js';
 import { TrialCoordinator } from './trial-coordinator.js';
 import { NotExecuted } from './trial-facts.js';
@@ -24,7 +25,10 @@ export class Trials {
   /** @param longestMs for all examples together; those that are left then are not executed */
   constructor(private readonly longestMs = 60_000) {}
 
-  /** The times of the claims must not go back from one call to the next. */
+  /**
+   * The times of the claims must not go back from one call to the next.
+   * @throws {Error} for whatever is no known reason not to execute an example: a mistake of what builds it, or of the coordinator
+   */
   async execute(claims: readonly Claim[], subject: AnalysisSubject, names: PolicyFile['names']): Promise<Execution> {
     const steps: (readonly Step[])[] = [];
     let as: string | undefined;
@@ -39,7 +43,9 @@ export class Trials {
         if (done.type !== claim.found.request.activity.type) as = done.type;
       }
     } catch (error) {
-      return { outcome: 'decided', why: whyNot(error) };
+      const why = whyNot(error);
+      if (why === undefined) throw error;
+      return { outcome: 'decided', why };
     }
     return { outcome: 'executed', steps, ...(as === undefined ? {} : { as }) };
   }
@@ -134,7 +140,9 @@ function seenBy(claim: Claim, { type, resources, params }: TrialRequest): Claim 
 const shouldBe = ({ found, isAllowed }: Claim): string =>
   [...found.approvals.slice(1).map(() => 'waits'), isAllowed ? 'allowed' : 'not allowed'].join(', then ');
 
-function whyNot(error: unknown): string {
-  if (error instanceof ApiError) return `the coordinator refuses it: ${error.body.message}`;
-  return error instanceof Error ? error.message : String(error);
+/** A reason not to execute an example; undefined of a mistake, which must not pass for one. */
+function whyNot(error: unknown): string | undefined {
+  if (error instanceof NotExecuted || error instanceof CannotBeWritten) return error.message;
+  if (error instanceof ApiError && error.status < 500) return `the coordinator refuses it: ${error.body.message}`;
+  return error instanceof Error && error.name === 'TimeoutError' ? 'a coordinator did not answer in time' : undefined;
 }
