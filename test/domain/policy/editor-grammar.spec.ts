@@ -122,10 +122,10 @@ test('gives every token of the published policies a scope of its own, and calls 
   for (const clause of clauses) {
     const shown = scoped(language, clause);
     expect(shown.filter(({ scope }) => scope.startsWith('invalid.'))).toEqual([]);
-    for (const { kind, span } of tokenize(clause)) {
+    for (const { kind, from, to } of tokenize(clause)) {
       if (kind === 'end') continue;
-      const { scope } = shown.findLast(({ at }) => at <= span.from)!;
-      expect({ clause, token: clause.slice(span.from, span.to), scope }).not.toMatchObject({ scope: 'source' });
+      const { scope } = shown.findLast(({ at }) => at <= from)!;
+      expect({ clause, token: clause.slice(from, to), scope }).not.toMatchObject({ scope: 'source' });
     }
   }
 });
