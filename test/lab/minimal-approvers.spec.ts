@@ -418,6 +418,20 @@ describe('who could make an activity pass', () => {
       expect(answer.notComplete).toBe('only the first sets are listed, up to 1000');
     });
 
+    it('lists sets of 256 Ki characters in all', () => {
+      const users = Array.from({ length: 400 }, (_, index) => user(`${'u'.repeat(2_000)}${index}`));
+      const given = questionOf(asked({ ...plain, users, policies: [] }), users);
+      const classes = users.map(({ userId }) => [userId]);
+      // Of each, thirty in a row.
+      const passing = users.map((_, index) => users.map((_other, other) => Number(Math.abs(index - other) < 15)));
+      const found = { classes, passing, undoneBy: [], isComplete: true, sets: 400n, blocking: [] };
+      const { minimalSets, notComplete } = toldApprovers(found, given, {});
+      const characters = minimalSets.reduce((sum, { text }) => sum + text.length, 0);
+      expect(characters).toBeGreaterThan(200 * 1_024);
+      expect(characters).toBeLessThanOrEqual(256 * 1_024);
+      expect(notComplete).toMatch(/^only the first sets are listed/);
+    });
+
     it('lists the ids of 1,000 users', () => {
       const users = Array.from({ length: 1_200 }, (_, index) => user(`u${index}`));
       const given = questionOf(asked({ ...plain, users, policies: [] }), users);

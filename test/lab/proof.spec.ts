@@ -325,6 +325,37 @@ describe('an explanation of much', () => {
     expect([concerned.size, count('tag-added')]).toEqual([8, 8 * 20]);
   });
 
+  /** How many decisions were made to look for flips each of which costs about the same. */
+  function triesOf(approvers: number): { readonly tries: number; readonly changes: number; readonly isCut: boolean } {
+    const people = Array.from({ length: 150 }, (_, index) => ({ ...users[0]!, userId: `u${index}`, tags: [] }));
+    const approvals = people
+      .slice(0, approvers)
+      .map(({ userId, credentials }) => ({ userId, credential: credentials[0]! }));
+    const tagged = Array.from({ length: 19 }, (_, index) => `requester.tags.contains('t${index}')`).join(' && ');
+    const list = [policy({ policyId: 'p', condition: tagged }), policy({ policyId: 'q', condition: '1 == 2' })];
+    const context = { ...contextOf(list, 5), users: [...users, ...people] };
+    const facts = { request, approvals: [...cast, ...approvals], context };
+    const one = new Steps(Infinity);
+    authorize(facts.request, facts.approvals, { ...context, steps: one });
+    const proof = prove(() => facts, new Room(new Steps(Infinity)));
+    const steps = new Steps(Infinity);
+    const { isCut } = flipsOf(() => facts, proof, steps);
+    return { tries: steps.spent / one.spent, changes: candidateChanges(facts, proof).changes.length, isCut };
+  }
+
+  it('tries 24 changes in pairs', () => {
+    const { tries, changes } = triesOf(0);
+    expect(changes).toBeGreaterThan(300);
+    // 276 pairs.
+    expect(tries).toBeLessThan(changes + 400);
+  });
+
+  it('tries 1,000 changes, and says that there are others', () => {
+    const { tries, changes, isCut } = triesOf(60);
+    expect(changes).toBeGreaterThan(1_300);
+    expect([tries < 1_200, isCut]).toEqual([true, true]);
+  });
+
   it('names 30 flips, and says that there are others', () => {
     const people = Array.from({ length: 60 }, (_, index): PolicyUser => {
       const userId = `u${index}`;
