@@ -5,6 +5,8 @@ afterAll(() => trials.end());
 
 const program = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T';
 const mint = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+const system = '1'.repeat(32);
+const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 const at = (index: number, rest: string) => `solana.tx.instructions[${index}].parsed_instruction_data.${rest}`;
 const ofProgram = (parsed: object, rest: object = {}) => ({
   program_key: program,
@@ -75,6 +77,20 @@ const instructions: readonly (readonly [string, readonly object[], readonly stri
     ],
   ],
   [
+    'nothing to move, of programs that move something',
+    [system, token].flatMap((one) =>
+      ['open', 'close'].map((instruction_name) =>
+        ofProgram({ instruction_name, program_call_args: { amount: 5n } }, { program_key: one }),
+      ),
+    ),
+    [
+      at(1, "instruction_name == 'close'"),
+      at(3, "program_call_args['amount'] == 5"),
+      `solana.tx.instructions[2].program_key == '${token}'`,
+      'solana.tx.transfers.count() == 0 && solana.tx.spl_transfers.count() == 0',
+    ],
+  ],
+  [
     'data',
     [
       ofProgram({ program_call_args: { amount: 1n } }, { instruction_data_hex: 'ab0100000000000000ff' }),
@@ -94,6 +110,53 @@ it.each(instructions)(
     });
   },
 );
+
+const instruction = (program_key: string | undefined, parsed?: object) => ({
+  ...(program_key === undefined ? {} : { program_key }),
+  ...(parsed === undefined ? {} : { parsed_instruction_data: parsed }),
+});
+
+it.each<readonly [string, object, readonly string[]]>([
+  [
+    'a transfer',
+    {
+      transfers: [{ to: mint, amount: 5n }],
+      instructions: [instruction(system, { instruction_name: 'pay', program_call_args: { lamports: 5n } })],
+    },
+    [
+      at(0, "program_call_args['lamports'] == 5"),
+      at(0, "discriminator == '02000000'"),
+      `solana.tx.transfers[0].to == '${mint}' && solana.tx.transfers[0].amount == 5`,
+    ],
+  ],
+  [
+    'a transfer of tokens',
+    {
+      spl_transfers: [{ to: 'x', token_mint: mint, amount: 7n }],
+      instructions: [instruction(undefined, { instruction_name: 'pay', named_accounts: { of: mint, receiver: 'x' } })],
+    },
+    [
+      at(0, "instruction_name == 'pay'"),
+      at(0, `named_accounts['of'] == '${mint}'`),
+      `solana.tx.spl_transfers[0].token_mint == '${mint}' && solana.tx.spl_transfers.all(t, t.amount == 7)`,
+      `${at(0, "named_accounts['receiver']")} == solana.tx.spl_transfers[0].to`,
+    ],
+  ],
+  [
+    'a transfer that another instruction makes',
+    {
+      transfers: [{ amount: 5n }],
+      instructions: [instruction(system, { program_call_args: { note: 'x' } }), instruction(system)],
+    },
+    [at(0, "program_call_args['note'] == 'x'"), 'solana.tx.transfers.count() == 1'],
+  ],
+])('a trial makes an instruction that an IDL reads together with %s', async (_, tx, read) => {
+  const resources = { solana: { tx } } as Case['resources'];
+  expect(await executed([`condition: "${read.join(' && ')}"`], { by: ['Dev'], resources })).toEqual({
+    outcome: 'executed',
+    steps: [['allowed']],
+  });
+});
 
 it('a trial says which instruction it cannot make', async () => {
   const ofCalls = (...all: readonly object[]) =>

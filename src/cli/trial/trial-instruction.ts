@@ -27,6 +27,12 @@ export interface ParsedInstruction {
   readonly facts: Facts;
 }
 
+interface Known {
+  readonly data: string | undefined;
+  readonly accounts: readonly string[] | undefined;
+  readonly beginning?: Uint8Array | undefined;
+}
+
 /** Instructions that are read by IDLs of their programs. */
 export class ParsedInstructions {
   private readonly borsh = new BorshWriter();
@@ -34,21 +40,19 @@ export class ParsedInstructions {
   constructor(private readonly keys: Addresses) {}
 
   /**
-   * An instruction that is read so; `data` in hexadecimal and `accounts` as far as the example has them.
+   * An instruction that is read so; `data` in hexadecimal and `accounts` as far as they are given, `beginning` of other data.
    * @throws {NotExecuted}
    */
-  read(
-    given: PolicyValue,
-    path: string,
-    data: string | undefined,
-    accounts: readonly string[] | undefined,
-  ): ParsedInstruction {
+  read(given: PolicyValue, path: string, { data, accounts, beginning = new Uint8Array() }: Known): ParsedInstruction {
     const one = saidIn(recordIn(given, path));
     const name = textIn(one['instruction_name'], `${path}.instruction_name`) ?? 'call';
     const values = valuesIn(one['program_call_args'], `${path}.program_call_args`);
     const { fields, bytes } = this.borsh.fields(values);
     const asked = bytesIn(one['discriminator'], `${path}.discriminator`);
-    const discriminator = asked ?? (data === undefined ? undefined : beginningOf(data, bytes)) ?? ownOf(name);
+    const discriminator =
+      asked ??
+      (data === undefined ? undefined : beginningOf(data, bytes)) ??
+      `${Buffer.from(beginning).toString('hex')}${ownOf(name)}`;
     const whole = `${discriminator}${Buffer.from(bytes).toString('hex')}`;
     if (discriminator === '') throw new NotExecuted(`no instruction has an empty ${path}.discriminator`);
     if (data?.startsWith(whole) === false)

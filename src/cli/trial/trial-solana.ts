@@ -47,10 +47,7 @@ export function solanaTransactionWith(asked: Facts, own: string): MadeTransactio
   const programs = keysIn('program_keys');
   const reading = new ParsedInstructions(keys);
   const tables = new TrialTables(asked['address_table_lookups'], (given ?? []).map(lookupsIn), keys);
-  const steps = given?.map((one, at): Step => {
-    const { lookedUp, facts } = tables.taken(lookupsIn(one));
-    return { ...instructionOf(one, `${path}.instructions[${at}]`, waiting, keys, reading), lookedUp, lookups: facts };
-  }) ?? [...waiting];
+  const steps = given === undefined ? [...waiting] : stepsOf(given, waiting, keys, reading, tables);
   if (given === undefined) {
     const uncalled = programs.filter((key) => !steps.some(({ programKey }) => programKey === key));
     steps.push(...uncalled.map((programKey) => quiet(programKey, [])));
@@ -80,6 +77,25 @@ export function solanaTransactionWith(asked: Facts, own: string): MadeTransactio
     asked: { ...asked, ...more },
     reads: interfacesOf(steps, reading),
   };
+}
+
+/** In their order. What is moved is first taken by those of which no interface reads anything, since any data fit them. */
+function stepsOf(
+  given: readonly Facts[],
+  waiting: Step[],
+  keys: Addresses,
+  reading: ParsedInstructions,
+  tables: TrialTables,
+): Step[] {
+  const [parsed, others] = [true, false].map((isRead) =>
+    [...given.entries()].filter(([, one]) => (saidIn(one)['parsed_instruction_data'] !== undefined) === isRead),
+  );
+  const made = [...others!, ...parsed!].map(([at, one]): readonly [number, Step] => {
+    const { lookedUp, facts } = tables.taken(lookupsIn(one));
+    const step = instructionOf(one, `${path}.instructions[${at}]`, waiting, keys, reading);
+    return [at, { ...step, lookedUp, lookups: facts }];
+  });
+  return made.sort(([one], [other]) => one - other).map(([, step]) => step);
 }
 
 /** One for each program of which something is read. */
@@ -142,30 +158,31 @@ function instructionOf(given: Facts, at: string, waiting: Step[], keys: Addresse
     const key = keys.of(account['account_key'], `${at}.accounts[${index}].account_key`);
     return { key, signer: account['signer'] === true, writable: account['writable'] === true };
   });
+  const isOpen = data === undefined && accounts === undefined;
+  const place = waiting.findIndex(({ programKey }) => isOpen && (program === undefined || programKey === program));
+  const [taken] = place < 0 ? [] : waiting.splice(place, 1);
+  const programKey = taken?.programKey ?? program ?? keys.of(undefined, `${at}.program_key`);
   const asked = one['parsed_instruction_data'];
   if (asked !== undefined) {
-    const parsed = reading.read(
-      asked,
-      `${at}.parsed_instruction_data`,
-      data,
-      accounts?.map(({ key }) => key),
-    );
-    const programKey = program ?? keys.of(undefined, `${at}.program_key`);
+    const parsed = reading.read(asked, `${at}.parsed_instruction_data`, {
+      data: taken ? Buffer.from(taken.data).toString('hex') : data,
+      accounts: (taken?.accounts ?? accounts)?.map(({ key }) => key),
+      beginning: harmless[programKey],
+    });
+    if (taken) return { ...taken, parsed };
     const used = accounts ?? parsed.accounts.map((key) => ({ key, signer: false, writable: false }));
-    return { programKey, accounts: used, data: parsed.data, parsed, moves: movesOf(programKey) };
+    return { programKey, accounts: used, data: parsed.data, parsed, moves: movesOf(programKey, parsed.data) };
   }
-  if (data === undefined && accounts === undefined) {
-    const place = waiting.findIndex(({ programKey }) => program === undefined || programKey === program);
-    if (place >= 0) return waiting.splice(place, 1)[0]!;
-  }
-  const programKey = program ?? keys.of(undefined, `${at}.program_key`);
+  if (taken) return taken;
   if (data === undefined) return quiet(programKey, accounts ?? []);
-  return { programKey, accounts: accounts ?? [], data: Buffer.from(data, 'hex'), moves: movesOf(programKey) };
+  const bytes = Buffer.from(data, 'hex');
+  return { programKey, accounts: accounts ?? [], data: bytes, moves: movesOf(programKey, bytes) };
 }
 
-/** What data of the example moves. */
-function movesOf(programKey: string): Step['moves'] {
-  return harmless[programKey] === undefined ? { transfers: [], spl_transfers: [] } : undefined;
+/** What data move of which no transfer was made. What follows the beginning of an instruction, its program does not look at. */
+function movesOf(programKey: string, data: Uint8Array): Step['moves'] {
+  const isHarmless = harmless[programKey]?.every((byte, at) => data[at] === byte) ?? true;
+  return isHarmless ? { transfers: [], spl_transfers: [] } : undefined;
 }
 
 function quiet(programKey: string, accounts: readonly SolanaAccountUse[]): Step {
