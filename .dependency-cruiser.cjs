@@ -271,7 +271,7 @@ module.exports = {
       '^src/config/',
       '^src/ledger/stores/open-event-store\\.ts$',
       '^src/domain/(activity/app-proof|errors|key-formats|policy/types|uuid)\\.ts$',
-      '^src/keyring/(addresses|hpke|secp256k1/choose)\\.ts$',
+      '^src/keyring/(addresses|hpke|secret-envelope|secp256k1/choose)\\.ts$',
       '^src/read-models/(define-query|draft|index)\\.ts$',
       '^src/wire/',
       '^src/proofs/verify\\.ts$',

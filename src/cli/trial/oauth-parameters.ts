@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { sealEnvelope } from '../../keyring/secret-envelope.js';
 import { reached } from './contact-parameters.js';
 import { newKey } from './trial-organization.js';
 import type { Makers, Making } from './trial-parameters.js';
-import { sealedClientSecret } from './trial-secrets.js';
 
 /**
  * What identities at OpenID providers are needed for. The coordinator itself is the issuer, for people whom its OAuth 2.0 provider
@@ -36,7 +36,7 @@ async function application({ organization }: Making): Promise<string> {
   const { oauth2CredentialId } = await organization.founder.perform('ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL', {
     provider: 'OAUTH2_PROVIDER_EXAMPLE',
     clientId: randomUUID(),
-    encryptedClientSecret: sealedClientSecret('secret', oauthSecretEncryption),
+    encryptedClientSecret: sealEnvelope('secret', oauthSecretEncryption),
   });
   return oauth2CredentialId;
 }

@@ -1,5 +1,6 @@
+import { sealEnvelope } from '../../keyring/secret-envelope.js';
 import type { Makers, Making } from './trial-parameters.js';
-import { sealedClientSecret, sealedProviderKey } from './trial-secrets.js';
+import { sealedProviderKey } from './trial-secrets.js';
 
 /** An address that nobody has: no name is looked up, and a coordinator of examples delivers nothing. */
 const url = 'https://[3ffe::1]/hook';
@@ -38,7 +39,7 @@ export const providerParameters = {
 
 async function application({ organization }: Making) {
   const { oauthSecretEncryption } = await organization.sealingKeys();
-  const encryptedClientSecret = sealedClientSecret('secret', oauthSecretEncryption);
+  const encryptedClientSecret = sealEnvelope('secret', oauthSecretEncryption);
   return { provider: 'OAUTH2_PROVIDER_X', clientId: 'made-by-an-example', encryptedClientSecret };
 }
 
