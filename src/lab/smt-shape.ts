@@ -22,13 +22,28 @@ const alwaysThere: ReadonlySet<string> = new Set([
   'time.now',
 ]);
 
+/** All names that decoders give, of fields that policies may compare with any others. What has another one is refused. */
+export const decodedNames = {
+  'BitcoinOutput.address_type': namesIn('P2PKH P2SH P2WPKH P2WSH P2TR P2A WITNESS_UNKNOWN OP_RETURN UNKNOWN'),
+  'TronContract.type': namesIn(
+    'TransferContract TriggerSmartContract AccountPermissionUpdateContract FreezeBalanceV2Contract ' +
+      'UnfreezeBalanceV2Contract DelegateResourceContract UnDelegateResourceContract',
+  ),
+  'TronContract.resource': namesIn('BANDWIDTH ENERGY TRON_POWER'),
+  'TronPermission.type': namesIn('Owner Witness Active'),
+} as const;
+
+function namesIn(text: string): ReadonlySet<string> {
+  return new Set(text.split(' '));
+}
+
 /** What is unknown of a request, with lists of so many elements at most. */
 export function limitsOf({ vocabulary = {} }: PolicyEnvironment, elements: number): Limits {
   // What an activity is called is said by the activities themselves.
   const words = Object.entries(vocabulary).filter(([origin]) => !/^(?:Activity|Credential)\./.test(origin));
   return {
     elements,
-    vocabulary: Object.fromEntries(words),
+    vocabulary: { ...decodedNames, ...Object.fromEntries(words) },
     widened: new Set(),
     mayBeMissing: (path) => {
       if (alwaysThere.has(path) || path.startsWith('users[')) return false;

@@ -148,6 +148,7 @@ const transactions: readonly (readonly [string, object, readonly string[]])[] = 
       outputs: [
         { address: 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', value: 10n },
         { address_type: 'OP_RETURN', value: 0n },
+        { address_type: 'UNKNOWN' },
       ],
       inputs: [{ tx_id: 'ab'.repeat(32), vout: 3n }, { sequence: 1n }],
     },
@@ -156,6 +157,7 @@ const transactions: readonly (readonly [string, object, readonly string[]])[] = 
       'outputs[0].address',
       'outputs[0].value',
       'outputs[1].address_type',
+      'outputs[2].address_type',
       'inputs[0].tx_id',
       'inputs[0].vout',
       'inputs[1].sequence',

@@ -5,6 +5,9 @@ import type { Policy } from '../../src/domain/policy/types.js';
 import { analysedActivities } from '../../src/lab/analysed-activities.js';
 import { analyse } from '../../src/lab/analysis.js';
 import type { AnalysisQuestion, AnalysisSubject, Solve } from '../../src/lab/analysis-subject.js';
+import { decodedNames } from '../../src/lab/smt-shape.js';
+import { outputAddress, scriptOf } from '../../src/transactions/bitcoin-addresses.js';
+import { tronContracts, tronPermissionTypes, tronResources } from '../../src/transactions/unsigned-tron.js';
 import { policy, users } from '../domain/policy/generated.js';
 
 const registry = buildRegistry(activities);
@@ -77,6 +80,34 @@ it('knows that one key signs, and one chain', async () => {
   expect(await can(byWallet, 'SIGN')).toMatchObject({ answer: 'no' });
   const chains = subjectOf({ condition: `${sign} && eth.tx.value == 1 && tron.tx.fee_limit == 1` });
   expect(await can(chains, 'SIGN_TRANSACTION')).toMatchObject({ answer: 'no' });
+});
+
+it('knows which names decoders give', async () => {
+  const named = (condition: string) => can(subjectOf({ condition }), 'SIGN_TRANSACTION');
+  const types = (name: string) => named(`bitcoin.tx.outputs.any(o, o.address_type == '${name}')`);
+  expect([(await types('UNKNOWN')).answer, (await types('P2MS')).answer]).toEqual(['yes', 'no']);
+  const contracts = (clause: string) => named(`tron.tx.contract.any(c, ${clause})`);
+  expect(await contracts("c.type == 'VoteWitnessContract'")).toMatchObject({ answer: 'no' });
+  expect(await contracts("c.resource != 'BANDWIDTH' && c.resource[0] == 'T'")).toMatchObject({ answer: 'yes' });
+  expect(await contracts("c.resource[0] == 'X'")).toMatchObject({ answer: 'no' });
+  expect(decodedNames['TronContract.type']).toEqual(new Set(Object.keys(tronContracts)));
+  expect(decodedNames['TronContract.resource']).toEqual(new Set(tronResources));
+  expect(decodedNames['TronPermission.type']).toEqual(new Set(tronPermissionTypes));
+  const [twenty, thirtyTwo] = ['ab'.repeat(20), 'ab'.repeat(32)] as const;
+  const scripts = [`76a914${twenty}88ac`, `a914${twenty}87`, `0014${twenty}`, `0020${thirtyTwo}`, `5120${thirtyTwo}`]
+    .concat([
+      '51024e73',
+      `5220${thirtyTwo}`,
+      `5114${twenty}`,
+      `0010${'ab'.repeat(16)}`,
+      '6a',
+      '',
+      '51',
+      '00',
+      thirtyTwo,
+    ])
+    .map((script) => outputAddress(Buffer.from(script, 'hex'), 'MAINNET', scriptOf).address_type);
+  expect(new Set(scripts)).toEqual(decodedNames['BitcoinOutput.address_type']);
 });
 
 it('knows what takes no votes, and who deletes a sub-organization', async () => {

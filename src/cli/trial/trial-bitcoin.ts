@@ -18,6 +18,8 @@ const scripts: Readonly<Record<string, (() => string) | undefined>> = {
   P2A: () => '51024e73',
   OP_RETURN: () => `6a04${digits(4)}`,
   WITNESS_UNKNOWN: () => `5220${digits(32)}`,
+  // Of whoever knows what has this hash.
+  UNKNOWN: () => `a820${digits(32)}87`,
 };
 const firstTimeInSeconds = 500_000_000n;
 
