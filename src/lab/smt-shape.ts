@@ -140,7 +140,12 @@ function signedBy(request: OpenRequest, kind: string): Term {
   const isMissing = (name: string) => fieldOf(request.rootAt('eth').open.value, name).isNotApplicable;
   if (kind === 'SIGN_TRANSACTION') {
     const one = chains.map((chain) => and(onlyThere(request, chains, [chain]), isSaid(request, 'type', types[chain])));
-    return and(or(...one), not(isMissing('tx')), isMissing('eip_712'), isMissing('eip_7702_authorization'));
+    const { value: tx } = fieldOf(request.rootAt('eth').open.value, 'tx');
+    const isOfType = (name: string) => holds(fieldOf(tx, 'type'), name);
+    // EIP-4844 and EIP-7702: both have a receiver.
+    const isCreated = and(holds(fieldOf(tx, 'to'), ''), or(isOfType('TYPE_3'), isOfType('TYPE_4')));
+    const isOnly = and(isMissing('eip_712'), isMissing('eip_7702_authorization'));
+    return and(or(...one), not(isMissing('tx')), not(isCreated), isOnly);
   }
   return kind.startsWith('SIGN_') ? payloadOf(request) : onlyThere(request, chains, []);
 }

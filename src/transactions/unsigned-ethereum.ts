@@ -11,11 +11,16 @@ export type UnsignedEthereum = {
   readonly gas: bigint;
 } & (
   | { readonly type: 'LEGACY' | 'TYPE_1'; readonly gasPrice: bigint }
-  | { readonly type: 'TYPE_2'; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
+  | {
+      readonly type: 'TYPE_2' | 'TYPE_3' | 'TYPE_4';
+      readonly maxFeePerGas: bigint;
+      readonly maxPriorityFeePerGas: bigint;
+    }
 );
 
 /**
- * In hexadecimal, to be signed: of the kinds EIP-155, EIP-2930 and EIP-1559, without an access list.
+ * In hexadecimal, to be signed: of the kinds EIP-155, EIP-2930, EIP-1559, EIP-4844 and EIP-7702, without an access list. The
+ * fourth has the hash of one blob, and the fifth one authorization, which nobody has signed.
  * @throws {CannotBeWritten}
  */
 export function unsignedEthereum(transaction: UnsignedEthereum): string {
@@ -28,12 +33,27 @@ export function unsignedEthereum(transaction: UnsignedEthereum): string {
       return encoded('', [nonce, quantity('gasPrice', transaction.gasPrice), ...call, chainId, empty, empty]);
     case 'TYPE_1':
       return encoded('01', [chainId, nonce, quantity('gasPrice', transaction.gasPrice), ...call, []]);
-    case 'TYPE_2': {
-      const tip = quantity('maxPriorityFeePerGas', transaction.maxPriorityFeePerGas);
-      return encoded('02', [chainId, nonce, tip, quantity('maxFeePerGas', transaction.maxFeePerGas), ...call, []]);
+    case 'TYPE_2':
+      return encoded('02', [chainId, nonce, ...feesOf(transaction), ...call, []]);
+    case 'TYPE_3':
+    case 'TYPE_4': {
+      if (to === '') throw new CannotBeWritten('to', to, 'a transaction of its type goes to an address');
+      const common = [chainId, nonce, ...feesOf(transaction), ...call, []];
+      if (transaction.type === 'TYPE_3') return encoded('03', [...common, one, [blobHash]]);
+      return encoded('04', [...common, [[chainId, fromHex('to', to), empty, empty, one, one]]]);
     }
   }
 }
+
+type Fees = Extract<UnsignedEthereum, { readonly maxFeePerGas: bigint }>;
+
+function feesOf({ maxPriorityFeePerGas, maxFeePerGas }: Fees): readonly Uint8Array[] {
+  return [quantity('maxPriorityFeePerGas', maxPriorityFeePerGas), quantity('maxFeePerGas', maxFeePerGas)];
+}
+
+const one = Uint8Array.of(1);
+/** Of the first version (EIP-4844). */
+const blobHash = Uint8Array.of(1, ...new Uint8Array(31));
 
 const empty = new Uint8Array();
 

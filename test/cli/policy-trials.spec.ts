@@ -30,6 +30,8 @@ it.each([
   { type: 'LEGACY', chain_id: 137n, gas_price: 7n, max_fee_per_gas: 7n, max_priority_fee_per_gas: 7n },
   { type: 'TYPE_1', chain_id: 5n, gas: 50_000n, gas_price: 7n },
   { type: 'TYPE_2', nonce: 9n, max_fee_per_gas: 70n, gas_price: 70n, max_priority_fee_per_gas: 8n },
+  { type: 'TYPE_3', chain_id: 5n, max_fee_per_gas: 70n },
+  { type: 'TYPE_4', nonce: 9n, max_priority_fee_per_gas: 8n },
   { to: `0x${'ab'.repeat(20)}`, value: 10n ** 20n, data: '0xa9059cbb00', function_signature: '0xa9059cbb' },
   { to: '', function_signature: '0x60806040' },
   {},

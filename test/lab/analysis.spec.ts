@@ -82,6 +82,14 @@ it('knows that one key signs, and one chain', async () => {
   expect(await can(chains, 'SIGN_TRANSACTION')).toMatchObject({ answer: 'no' });
 });
 
+it('knows which types of transactions create contracts', async () => {
+  const made = (type: string) =>
+    can(subjectOf({ condition: `eth.tx.to == '' && eth.tx.type == '${type}'` }), 'SIGN_TRANSACTION');
+  expect(await made('TYPE_2')).toMatchObject({ answer: 'yes' });
+  expect(await made('TYPE_3')).toMatchObject({ answer: 'no' });
+  expect(await made('TYPE_4')).toMatchObject({ answer: 'no' });
+});
+
 it('knows which names decoders give', async () => {
   const named = (condition: string) => can(subjectOf({ condition }), 'SIGN_TRANSACTION');
   const types = (name: string) => named(`bitcoin.tx.outputs.any(o, o.address_type == '${name}')`);

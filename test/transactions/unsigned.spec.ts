@@ -83,14 +83,16 @@ it('ethers reads a transaction of each type as it was written', () => {
     { ...call, type: 'LEGACY', gasPrice: 7n },
     { ...call, type: 'TYPE_1', gasPrice: 0n },
     { ...call, type: 'TYPE_2', ...fees },
+    { ...call, type: 'TYPE_3', ...fees },
+    { ...call, type: 'TYPE_4', ...fees },
   ] as const) {
     const read = Transaction.from(unsignedEthereum(made));
     const { to, value, data, chainId, nonce, gasLimit } = read;
     const seen = { to: to!.toLowerCase(), value, data, chainId, nonce: BigInt(nonce), gas: gasLimit };
     expect(seen).toEqual(call);
-    expect(read.type).toBe(['LEGACY', 'TYPE_1', 'TYPE_2'].indexOf(made.type));
+    expect(read.type).toBe(['LEGACY', 'TYPE_1', 'TYPE_2', 'TYPE_3', 'TYPE_4'].indexOf(made.type));
     const isSame =
-      made.type === 'TYPE_2'
+      'maxFeePerGas' in made
         ? read.maxFeePerGas === made.maxFeePerGas && read.maxPriorityFeePerGas === made.maxPriorityFeePerGas
         : read.gasPrice === made.gasPrice;
     expect(isSame).toBe(true);
@@ -231,6 +233,10 @@ it.each<readonly [string, () => unknown]>([
   [`gasPrice cannot be \`${2n ** 256n}\``, () => unsignedEthereum({ ...eth, gasPrice: 2n ** 256n })],
   ['data cannot be `0xabc`', () => unsignedEthereum({ ...eth, data: '0xabc' })],
   ['to cannot be `abcd`', () => unsignedEthereum({ ...eth, to: 'abcd' })],
+  [
+    'to cannot be ``',
+    () => unsignedEthereum({ ...eth, type: 'TYPE_4', maxFeePerGas: 1n, maxPriorityFeePerGas: 1n, to: '' }),
+  ],
   ['the argument `a` cannot be `["x"]`', () => callData('act', [{ name: 'a', type: 'uint256' }], [['x']])],
   ['the argument `a` cannot be `["1","x"]`', () => new BorshWriter().fields({ a: [1n, 'x'] })],
   [`the argument \`a\` cannot be \`${2n ** 256n}\``, () => new BorshWriter().fields({ a: 2n ** 256n })],

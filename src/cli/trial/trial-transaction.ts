@@ -60,7 +60,9 @@ function fieldsOf(facts: Facts): UnsignedEthereum {
     case 'LEGACY':
     case 'TYPE_1':
       return { ...call, type, gasPrice: alike(price, most, tip) ?? 20n * gwei };
-    case 'TYPE_2': {
+    case 'TYPE_2':
+    case 'TYPE_3':
+    case 'TYPE_4': {
       const maxFeePerGas = alike(price, most) ?? (tip !== undefined && tip > 20n * gwei ? tip : 20n * gwei);
       const maxPriorityFeePerGas = tip ?? (maxFeePerGas < gwei ? maxFeePerGas : gwei);
       return { ...call, type, maxFeePerGas, maxPriorityFeePerGas };
@@ -91,7 +93,7 @@ const signatureIn = (data: string): string => (data.length >= 10 ? data.slice(0,
 function factsOf(made: UnsignedEthereum): Facts {
   const { type, to, data, value, gas, nonce, chainId } = made;
   const [most, tip] =
-    made.type === 'TYPE_2' ? [made.maxFeePerGas, made.maxPriorityFeePerGas] : [made.gasPrice, made.gasPrice];
+    'gasPrice' in made ? [made.gasPrice, made.gasPrice] : [made.maxFeePerGas, made.maxPriorityFeePerGas];
   const fees = { gas_price: most, max_fee_per_gas: most, max_priority_fee_per_gas: tip };
   return { type, to, data, value, gas, nonce, chain_id: chainId, function_signature: signatureIn(data), ...fees };
 }
