@@ -9,7 +9,8 @@ import { readPolicyFile } from '../../src/lab/policy-files.js';
 const registry = buildRegistry(activities);
 const rules = { environment: registry.policyEnvironment, activities: analysedActivities(registry) };
 /** One coordinator for the claims of a spec. */
-export const trials = new Trials();
+/** Of a whole spec, however busy the machine is. */
+export const trials = new Trials(600_000);
 const now = Date.UTC(2026, 0, 5, 12);
 
 afterAll(() => trials.end());
