@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
@@ -47,29 +46,54 @@ export async function projectIntoFile(
     workerData: { file, source },
     execArgv: [],
   });
-  const gone = new Promise<never>((_resolve, reject) => {
-    worker.once('error', reject);
-    worker.once('exit', (code) => reject(new Error(`the thread of the read models ended with code ${code}`)));
-  });
-  // Callers that wait for a response get the error; there may be none.
-  gone.catch(() => undefined);
-  const answer = async () => ((await Promise.race([once(worker, 'message'), gone])) as [readonly Progress[]])[0];
-  let progress = await answer();
+  const answers = new ThreadAnswers(worker);
+  let progress = await answers.next();
   const rows = new ReadModelDatabase(file);
   return {
     rows,
     progress: () => progress,
     async project(events) {
       worker.postMessage(packEvents(events));
-      progress = await answer();
+      progress = await answers.next();
     },
     unref: () => worker.unref(),
     async close() {
       rows.close();
       worker.postMessage('close');
-      await gone.catch(() => undefined);
+      await answers.ended;
     },
   };
+}
+
+/** What the thread answers, one message to each request. A race of each with its end would be kept until that end. */
+class ThreadAnswers {
+  /** Resolves when the thread has ended. */
+  readonly ended: Promise<void>;
+  private waiting: { resolve(progress: readonly Progress[]): void; reject(reason: Error): void } | undefined;
+  private lost: Error | undefined;
+
+  constructor(worker: Worker) {
+    worker.on('message', (progress: readonly Progress[]) => this.waiting?.resolve(progress));
+    worker.once('error', (error: Error) => this.lose(error));
+    this.ended = new Promise((resolve) =>
+      worker.once('exit', (code) => {
+        this.lose(new Error(`the thread of the read models ended with code ${code}`));
+        resolve();
+      }),
+    );
+  }
+
+  next(): Promise<readonly Progress[]> {
+    return new Promise((resolve, reject) => {
+      if (this.lost) reject(this.lost);
+      else this.waiting = { resolve, reject };
+    });
+  }
+
+  private lose(reason: Error): void {
+    this.lost ??= reason;
+    this.waiting?.reject(this.lost);
+  }
 }
 
 /** Whether the last event that the rows of a file were built from is in the store, at its place. */

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { queryObjects } from 'node:v8';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
@@ -58,4 +59,14 @@ test('rows of one branch of a backup do not survive under the longer other one',
   // The same store again goes on where it was.
   const again = await SqliteEventStore.open(join(folder, 'right.db'));
   expect((await usersIn(again)).begins).toBeGreaterThan(0n);
+});
+
+test('nothing is kept of batches whose rows are written', async () => {
+  const store = await storeOf('kept', [anOrganization()]);
+  const projecting = await projectIntoFile(join(folder, 'rows.db'), { identity: 'one', head: -1n }, store);
+  const before = queryObjects(Promise, { format: 'count' });
+  for (let batch = 0; batch < 500; batch += 1) await projecting.project([]);
+  expect(queryObjects(Promise, { format: 'count' })).toBeLessThan(before + 100);
+  await projecting.close();
+  await store.close();
 });

@@ -17,6 +17,8 @@ export class PolicyError extends Error {
   constructor(message: string, at: Position) {
     super(located(message, at));
     this.name = 'PolicyError';
+    // V8 keeps whatever the functions of a trace were called on: here a parser and its tokens, while a refused clause is cached.
+    this.stack = `${this.name}: ${this.message}`;
     this.at = at;
   }
 }

@@ -208,6 +208,17 @@ describe('reading a policy', () => {
     );
   });
 
+  it('keeps no trace of a refusal, with which its tokens would stay', () => {
+    let refused: unknown;
+    try {
+      parsePolicy('1 == 1 ||');
+    } catch (error) {
+      refused = error;
+    }
+    const message = 'expected a value, found the end (line 1, column 10)';
+    expect(refused).toMatchObject({ message, stack: `PolicyError: ${message}` });
+  });
+
   it('refuses any text with a PolicyError or takes it', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(pieces, fc.string({ unit: 'binary' })), { maxLength: 30 }), (parts) => {
