@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
-import { CannotBeWritten } from './unsigned-refusals.js';
+import { CannotBeWritten, hexBytes } from './unsigned-refusals.js';
 
 /** A parameter as a JSON ABI has it; `components` are those of a tuple. */
 export interface CallParameter {
@@ -9,7 +9,7 @@ export interface CallParameter {
   readonly components?: readonly CallParameter[];
 }
 
-/** A value of an argument: an address is `0x…`, a tuple has its members by name. What is missing is zero, or empty. */
+/** A value of an argument: addresses and bytes are `0x…`, a tuple has its members by name. What is missing is zero, or empty. */
 export type CallValue = bigint | boolean | string | readonly CallValue[] | { readonly [name: string]: CallValue };
 
 interface Encoded {
@@ -31,8 +31,8 @@ export function signatureOf(name: string, inputs: readonly CallParameter[]): str
 }
 
 /**
- * The data of a call, `0x…` (Contract ABI specification). Types are uint256, int256, bool, address, string, tuples, and lists of
- * these without a length.
+ * The data of a call, `0x…` (Contract ABI specification). Types are integers, bool, address, string, bytes, bytes32, tuples, and lists
+ * of these without a length.
  * @throws {CannotBeWritten} for a value that is not of its type
  */
 export function callData(name: string, inputs: readonly CallParameter[], values: readonly (CallValue | undefined)[]) {
@@ -40,11 +40,13 @@ export function callData(name: string, inputs: readonly CallParameter[], values:
   return `${selectorOf(signatureOf(name, inputs))}${Buffer.from(bytes).toString('hex')}`;
 }
 
+/** The type of a parameter, as a signature has it. */
+export function typeOf({ type, components }: CallParameter): string {
+  return components === undefined ? type : `${canonical(components)}${type.slice('tuple'.length)}`;
+}
+
 function canonical(inputs: readonly CallParameter[]): string {
-  const types = inputs.map(({ type, components }) =>
-    components === undefined ? type : `${canonical(components)}${type.slice('tuple'.length)}`,
-  );
-  return `(${types.join(',')})`;
+  return `(${inputs.map(typeOf).join(',')})`;
 }
 
 function encoded(parameter: CallParameter, type: string, value: CallValue | undefined): Encoded {
@@ -55,8 +57,8 @@ function encoded(parameter: CallParameter, type: string, value: CallValue | unde
       return { isDynamic: true, bytes: Buffer.concat([word(BigInt(list.length)), bytes]) };
   } else if (type === 'tuple' && (value === undefined || (typeof value === 'object' && !isList(value)))) {
     return together((parameter.components ?? []).map((one) => encoded(one, one.type, value?.[one.name])));
-  } else if (type === 'string' && (value === undefined || typeof value === 'string')) {
-    const content = utf8ToBytes(value ?? '');
+  } else if ((type === 'string' || type === 'bytes') && (value === undefined || typeof value === 'string')) {
+    const content = type === 'bytes' ? hexBytes(parameter.name, value ?? '0x', '0x') : utf8ToBytes(value ?? '');
     const padding = new Uint8Array((wordLength - (content.length % wordLength)) % wordLength);
     return { isDynamic: true, bytes: Buffer.concat([word(BigInt(content.length)), content, padding]) };
   } else {
@@ -67,12 +69,19 @@ function encoded(parameter: CallParameter, type: string, value: CallValue | unde
 }
 
 function numberOf(type: string, value: CallValue | undefined): bigint | undefined {
-  const asked = value ?? 0n;
-  if (type === 'uint256' && typeof asked === 'bigint' && BigInt.asUintN(256, asked) === asked) return asked;
-  if (type === 'int256' && typeof asked === 'bigint' && BigInt.asIntN(256, asked) === asked) return asked;
+  const [, kind, bits] = /^(uint|int|bytes)(\d+)$/.exec(type) ?? [];
+  if (kind === 'uint' || kind === 'int') {
+    const asked = value ?? 0n;
+    const within = kind === 'int' ? BigInt.asIntN : BigInt.asUintN;
+    return typeof asked === 'bigint' && within(Number(bits), asked) === asked ? asked : undefined;
+  }
   if (type === 'bool' && (value === undefined || typeof value === 'boolean')) return value === true ? 1n : 0n;
-  if (type === 'address' && value === undefined) return 0n;
-  return type === 'address' && typeof value === 'string' && /^0x[0-9a-f]{40}$/i.test(value) ? BigInt(value) : undefined;
+  const digits = { address: 40, bytes32: 64 }[type];
+  if (digits === undefined) return undefined;
+  if (value === undefined) return 0n;
+  return typeof value === 'string' && new RegExp(`^0x[0-9a-f]{${digits}}$`, 'i').test(value)
+    ? BigInt(value)
+    : undefined;
 }
 
 /** Values one after another: what is of no certain length comes behind all of them, and its place is said. */

@@ -1,5 +1,5 @@
 import { RLP } from 'micro-eth-signer/core/rlp.js';
-import { CannotBeWritten, unsigned } from './unsigned-refusals.js';
+import { CannotBeWritten, hexBytes, unsigned } from './unsigned-refusals.js';
 
 /** The fields of an unsigned transaction; amounts are in wei. `to` and `data` are `0x…`; `to` is empty to create a contract. */
 export type UnsignedEthereum = {
@@ -27,7 +27,7 @@ export function unsignedEthereum(transaction: UnsignedEthereum): string {
   const { to, data, ...numbers } = transaction;
   const [chainId, nonce] = [quantity('chainId', numbers.chainId), quantity('nonce', numbers.nonce)];
   const [gas, value] = [quantity('gas', numbers.gas), quantity('value', numbers.value)];
-  const call = [gas, to === '' ? empty : fromHex('to', to), value, fromHex('data', data)];
+  const call = [gas, to === '' ? empty : hexBytes('to', to, '0x'), value, hexBytes('data', data, '0x')];
   switch (transaction.type) {
     case 'LEGACY':
       return encoded('', [nonce, quantity('gasPrice', transaction.gasPrice), ...call, chainId, empty, empty]);
@@ -40,7 +40,7 @@ export function unsignedEthereum(transaction: UnsignedEthereum): string {
       if (to === '') throw new CannotBeWritten('to', to, 'a transaction of its type goes to an address');
       const common = [chainId, nonce, ...feesOf(transaction), ...call, []];
       if (transaction.type === 'TYPE_3') return encoded('03', [...common, one, [blobHash]]);
-      return encoded('04', [...common, [[chainId, fromHex('to', to), empty, empty, one, one]]]);
+      return encoded('04', [...common, [[chainId, hexBytes('to', to, '0x'), empty, empty, one, one]]]);
     }
   }
 }
@@ -66,9 +66,4 @@ function quantity(field: string, value: bigint): Uint8Array {
   if (value === 0n) return empty;
   const digits = unsigned(field, value, 256).toString(16);
   return Buffer.from(digits.length % 2 ? `0${digits}` : digits, 'hex');
-}
-
-function fromHex(field: string, text: string): Uint8Array {
-  if (!/^0x(?:[0-9a-f]{2})*$/i.test(text)) throw new CannotBeWritten(field, text, 'it is 0x and pairs of hex digits');
-  return Buffer.from(text.slice(2), 'hex');
 }

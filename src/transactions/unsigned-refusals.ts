@@ -19,9 +19,11 @@ export function byLibrary<Made>(field: string, value: Shown, make: () => Made): 
   }
 }
 
-/** The bytes of pairs of hex digits, without 0x. @throws {CannotBeWritten} */
-export function hexBytes(field: string, digits: string): Uint8Array {
-  if (!/^(?:[0-9a-f]{2})*$/i.test(digits)) throw new CannotBeWritten(field, digits, 'it is pairs of hex digits');
+/** The bytes of pairs of hex digits after a prefix. @throws {CannotBeWritten} */
+export function hexBytes(field: string, text: string, prefix: '0x' | '' = ''): Uint8Array {
+  const digits = text.slice(prefix.length);
+  if (!text.startsWith(prefix) || !/^(?:[0-9a-f]{2})*$/i.test(digits))
+    throw new CannotBeWritten(field, text, `it is ${prefix && `${prefix} and `}pairs of hex digits`);
   return Buffer.from(digits, 'hex');
 }
 

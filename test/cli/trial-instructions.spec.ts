@@ -143,6 +143,23 @@ it.each<readonly [string, object, readonly string[]]>([
     ],
   ],
   [
+    'a transfer, of which it has other arguments',
+    {
+      transfers: [{ to: mint, amount: 5n }],
+      spl_transfers: [{ amount: 7n }],
+      instructions: [
+        instruction(system, { program_call_args: { lamports: 6n } }),
+        instruction(token, { instruction_name: 'pay', program_call_args: { amount: 8n } }),
+      ],
+    },
+    [
+      at(0, "program_call_args['lamports'] == 6"),
+      `solana.tx.transfers[0].to == '${mint}' && solana.tx.transfers.all(t, t.amount == 5)`,
+      at(1, "program_call_args['amount'] == 8"),
+      'solana.tx.spl_transfers.all(t, t.amount == 7) && solana.tx.spl_transfers.count() == 1',
+    ],
+  ],
+  [
     'a transfer that another instruction makes',
     {
       transfers: [{ amount: 5n }],
@@ -174,6 +191,11 @@ it('a trial says which instruction it cannot make', async () => {
   expect(
     await ofCalls(ofProgram({ discriminator: '07' }), { program_key: program, instruction_data_hex: '0708' }),
   ).toContain('reads different instructions');
+  const transferOf = (lamports: bigint) => ({ discriminator: '02000000', program_call_args: { lamports } });
+  const transfers = [{ amount: 7n }];
+  const instructions = [instruction(system, transferOf(5n))];
+  const ofTransfer = { solana: { tx: { transfers, instructions } } } as Case['resources'];
+  expect(await whyNot({ resources: ofTransfer })).toContain('does not call `call` with the arguments');
   expect(await args({ list: [1n, 'x'] })).toContain('elements as different');
   expect(await args({ amount: 2n ** 256n })).toContain('256 bits at most');
   expect(await args({ amount: unreadable('x') })).toContain('cannot be read');

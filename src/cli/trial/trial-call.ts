@@ -1,12 +1,7 @@
 import { AmbiguousText, Doubt, type PolicyValue } from '../../domain/policy/types.js';
-import {
-  callData,
-  selectorOf,
-  signatureOf,
-  type CallParameter,
-  type CallValue,
-} from '../../transactions/unsigned-call.js';
+import { callData, selectorOf, signatureOf } from '../../transactions/unsigned-call.js';
 import { bytesIn, NotExecuted, recordIn, textIn, type Facts } from './trial-facts.js';
+import { functionWith, type Argument } from './trial-functions.js';
 
 /** What a coordinator reads the calls of a contract by: parameters of its upload. */
 export interface TrialInterface {
@@ -25,27 +20,9 @@ export interface MadeCall {
   readonly facts: { readonly function_name: string; readonly contract_call_args: Facts };
 }
 
-interface Argument {
-  readonly parameter: CallParameter;
-  readonly value: CallValue;
-}
-
 const path = 'eth.tx';
 const argsPath = `${path}.contract_call_args`;
 const isAddress = (text: string): boolean => /^0x[0-9a-f]{40}$/i.test(text);
-
-/** Functions of many contracts (ERC-20, ERC-721, ERC-1155, WETH), to be called where an example gives their selector. */
-const wellKnown: readonly (readonly [name: string, types: readonly string[]])[] = [
-  ['transfer', ['address', 'uint256']],
-  ['approve', ['address', 'uint256']],
-  ['transferFrom', ['address', 'address', 'uint256']],
-  ['safeTransferFrom', ['address', 'address', 'uint256']],
-  ['setApprovalForAll', ['address', 'bool']],
-  ['mint', ['address', 'uint256']],
-  ['burn', ['uint256']],
-  ['deposit', []],
-  ['withdraw', ['uint256']],
-];
 
 /**
  * The call with these facts of `eth.tx`, by a function whose parameters are of the types of its arguments; undefined if they tell
@@ -63,48 +40,39 @@ export function callWith(facts: Facts): MadeCall | undefined {
   if (facts['function_name'] instanceof Doubt || facts['contract_call_args'] instanceof Doubt)
     throw new NotExecuted('no call has a function without arguments, or arguments without a function');
   const args = said.map(([key, value]) => argumentOf(key, value, `${argsPath}['${key}']`));
-  return called(name ?? 'call', args, facts);
+  return called(name, args, facts);
 }
 
-function called(name: string, args: readonly Argument[], facts: Facts): MadeCall {
+function called(asked: string | undefined, args: readonly Argument[], facts: Facts): MadeCall {
   const data = bytesIn(facts['data'], `${path}.data`, '0x');
   const signature = bytesIn(facts['function_signature'], `${path}.function_signature`, '0x');
-  const own = args.map(({ parameter }) => parameter);
-  const asked = signature ?? data?.slice(0, selectorOf('').length) ?? selectorOf(signatureOf(name, own));
-  const inputs = selectorOf(signatureOf(name, own)) === asked ? own : wellKnownInputs(name, asked, own);
-  if (inputs === undefined)
-    throw new NotExecuted(`nothing here makes a function \`${name}\` whose signature is \`${asked}\``);
-  const values = new Map(args.map(({ parameter, value }) => [parameter.name, value]));
-  const whole = callData(
-    name,
-    inputs,
-    inputs.map((input) => values.get(input.name)),
-  );
+  const own = {
+    name: asked ?? 'call',
+    inputs: args.map(({ parameter }) => parameter),
+    values: args.map(({ value }) => value),
+  };
+  const ownSelector = selectorOf(signatureOf(own.name, own.inputs));
+  const selector = signature ?? data?.slice(0, ownSelector.length) ?? ownSelector;
+  const found = selector === ownSelector ? own : functionWith(asked, selector, args);
+  if (found === undefined)
+    throw new NotExecuted(`no function \`${own.name}\` was found whose signature is \`${selector}\``);
+  const { name, inputs, values } = found;
+  const whole = callData(name, inputs, values);
   if (data !== undefined && !isSameCall(data, whole))
     throw new NotExecuted(`the data \`${data}\` does not call \`${name}\` with the arguments of the example`);
   return {
     data: data ?? whole,
     abi: JSON.stringify([{ type: 'function', name, inputs, outputs: [] }]),
-    facts: { function_name: name, contract_call_args: Object.fromEntries(values) },
+    facts: {
+      function_name: name,
+      contract_call_args: Object.fromEntries(args.map(({ parameter, value }) => [parameter.name, value])),
+    },
   };
 }
 
 /** What is missing at the end is zero, and what follows the arguments is not looked at. */
 function isSameCall(data: string, whole: string): boolean {
   return data.startsWith(whole) || (whole.startsWith(data) && /^0*$/.test(whole.slice(data.length)));
-}
-
-/** Parameters by the names of arguments of their types, in order; others have no name, so that policies do not see them. */
-function wellKnownInputs(name: string, selector: string, own: readonly CallParameter[]) {
-  const types = wellKnown.find(
-    ([known, all]) => known === name && selectorOf(`${name}(${all.join(',')})`) === selector,
-  )?.[1];
-  const left = [...own];
-  const inputs = types?.map((type): CallParameter => {
-    const place = left.findIndex((one) => one.type === type);
-    return place < 0 ? { name: '', type } : left.splice(place, 1)[0]!;
-  });
-  return left.length > 0 ? undefined : inputs;
 }
 
 function argumentOf(name: string, value: PolicyValue, at: string): Argument {

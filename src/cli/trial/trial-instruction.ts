@@ -28,7 +28,10 @@ export interface ParsedInstruction {
 }
 
 interface Known {
+  /** In hexadecimal. */
   readonly data: string | undefined;
+  /** More may follow the data, since its program does not look at what does. */
+  readonly isExtensible?: boolean;
   readonly accounts: readonly string[] | undefined;
   readonly beginning?: Uint8Array | undefined;
 }
@@ -40,10 +43,14 @@ export class ParsedInstructions {
   constructor(private readonly keys: Addresses) {}
 
   /**
-   * An instruction that is read so; `data` in hexadecimal and `accounts` as far as they are given, `beginning` of other data.
+   * An instruction that is read so; `data` and `accounts` as far as they are given, `beginning` of other data.
    * @throws {NotExecuted}
    */
-  read(given: PolicyValue, path: string, { data, accounts, beginning = new Uint8Array() }: Known): ParsedInstruction {
+  read(
+    given: PolicyValue,
+    path: string,
+    { data, isExtensible = false, accounts, beginning = new Uint8Array() }: Known,
+  ): ParsedInstruction {
     const one = saidIn(recordIn(given, path));
     const name = textIn(one['instruction_name'], `${path}.instruction_name`) ?? 'call';
     const values = valuesIn(one['program_call_args'], `${path}.program_call_args`);
@@ -55,7 +62,8 @@ export class ParsedInstructions {
       `${Buffer.from(beginning).toString('hex')}${ownOf(name)}`;
     const whole = `${discriminator}${Buffer.from(bytes).toString('hex')}`;
     if (discriminator === '') throw new NotExecuted(`no instruction has an empty ${path}.discriminator`);
-    if (data?.startsWith(whole) === false)
+    const isExtended = isExtensible && data !== undefined && whole.startsWith(data);
+    if (data?.startsWith(whole) === false && !isExtended)
       throw new NotExecuted(`the data \`${data}\` does not call \`${name}\` with the arguments of the example`);
     const { names, used } = this.accounts(one['named_accounts'], `${path}.named_accounts`, accounts);
     return {
@@ -65,7 +73,7 @@ export class ParsedInstructions {
         accounts: names.map((account) => ({ name: account })),
         args: fields,
       },
-      data: Buffer.from(data ?? whole, 'hex'),
+      data: Buffer.from(isExtended ? whole : (data ?? whole), 'hex'),
       accounts: used,
       facts: {
         instruction_name: name,

@@ -166,10 +166,11 @@ function instructionOf(given: Facts, at: string, waiting: Step[], keys: Addresse
   if (asked !== undefined) {
     const parsed = reading.read(asked, `${at}.parsed_instruction_data`, {
       data: taken ? Buffer.from(taken.data).toString('hex') : data,
+      isExtensible: taken !== undefined,
       accounts: (taken?.accounts ?? accounts)?.map(({ key }) => key),
       beginning: harmless[programKey],
     });
-    if (taken) return { ...taken, parsed };
+    if (taken) return { ...taken, data: parsed.data, parsed };
     const used = accounts ?? parsed.accounts.map((key) => ({ key, signer: false, writable: false }));
     return { programKey, accounts: used, data: parsed.data, parsed, moves: movesOf(programKey, parsed.data) };
   }
