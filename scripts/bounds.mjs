@@ -1737,6 +1737,14 @@ export const bounds = [
     named: 'end a few at a time',
   },
   {
+    repair: 'Appends that the store is handed together have a mebibyte of text.',
+    file: 'src/ledger/stores/sqlite/pending-appends.ts',
+    from: 'const MOST_TEXT = 2 ** 20;',
+    to: 'const MOST_TEXT = Infinity;',
+    test: 'test/ledger/stores/sqlite.spec.ts',
+    named: 'up to a mebibyte of text',
+  },
+  {
     repair: 'Just committed events that are kept for feeds are 2 048.',
     file: 'src/ledger/stores/sqlite/recent-events.ts',
     from: 'if (this.#events.length > 2 * MAX_RECENT ||',
@@ -2035,6 +2043,22 @@ export const bounds = [
     to: 'private readonly steps = new Steps(Infinity);',
     test: 'test/lab/explanations.spec.ts',
     named: 'ends where the history is too long',
+  },
+  {
+    repair: 'A proof is not begun with fewer steps than two decisions take.',
+    file: 'src/lab/tell-explanation.ts',
+    from: 'this.steps.left < 2 * budget ||',
+    to: 'this.steps.left < 0 * budget ||',
+    test: 'test/lab/explanations.spec.ts',
+    named: 'what is read at once',
+  },
+  {
+    repair: 'What takes long to read is not read for a proof with fewer steps than reading it may take, twice.',
+    file: 'src/lab/tell-explanation.ts',
+    from: 'if (this.steps.left < 2 * decodingSteps) return false;',
+    to: '',
+    test: 'test/lab/explanations.spec.ts',
+    named: 'a large transaction',
   },
   {
     repair: 'Whom an activity concerns has 30 million steps for an explanation of it.',

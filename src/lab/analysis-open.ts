@@ -1,8 +1,8 @@
 import type { AnalysedActivity } from './analysed-activities.js';
 import type { AnalysedSet, AnalysisSubject, GivenFacts, Solve } from './analysis-subject.js';
-import { factsIn, known, modelOf, readModel, type Model } from './smt-model.js';
+import { coreOf, factsIn, known, modelOf, readModel, wishesInCore, withCore, type Model } from './smt-model.js';
 import { OpenRequest, type OpenDecision } from './smt-request.js';
-import { and, apply, not, or, same, type Term } from './smt-script.js';
+import { and, apply, not, or, same, yes, type Term } from './smt-script.js';
 import { beOneOf, limitsOf } from './smt-shape.js';
 import { isOfOtherChain, usualCall, usualChain, usualIn, usualUser } from './smt-usual.js';
 
@@ -37,16 +37,12 @@ export class OpenQuestion {
     if (first !== undefined) this.request.script.facts.push(same(first, voters.submitter));
   }
 
-  /**
-   * What holds of the requests that people would think of first, more of it first; these are tried in turn. What is `fix`ed
-   * counts, so that is first.
-   */
-  get usual(): readonly (readonly Term[])[] {
-    const usual = this.usualFacts();
-    const ofChain = usualChain(this.request);
+  /** What holds of the requests that people would think of first, what matters most first. What is `fix`ed counts, so that is first. */
+  get wishes(): readonly Term[] {
     // What is said of other chains may be all that is possible.
     const isOfOthers = [...this.read].some(isOfOtherChain);
-    return [isOfOthers ? usual : [...usual, ...ofChain], []];
+    const wishes = [...this.usualFacts(), ...(isOfOthers ? [] : usualChain(this.request))];
+    return wishes.filter((wish) => wish !== yes);
   }
 
   /** What a model says of what was read. */
@@ -157,15 +153,33 @@ export class OpenQuestion {
 /** A request as a model has it; `none` if there is none, and otherwise why it is not known. */
 type Found = { readonly model: Model; readonly activity: AnalysedActivity } | string;
 
-/** A request in which these hold. */
+/** Most conflicts of wishes that are resolved. */
+const mostConflicts = 4;
+
+/** A request in which these hold, as usual as it can be. */
 export async function askSolver(open: OpenQuestion, goals: readonly Term[], solve: Solve): Promise<Found> {
-  // A model in which nothing is odd says more.
-  let found: Found = 'none';
-  for (const usual of open.usual) {
-    found = await modelFor(open, [...goals, ...usual], solve);
-    if (typeof found !== 'string') break;
+  let { wishes } = open;
+  const usual = await modelFor(open, [...goals, ...wishes], solve);
+  if (typeof usual !== 'string') return usual;
+  const found = await modelFor(open, goals, solve);
+  if (typeof found === 'string' || usual !== 'none') return found;
+  for (let conflict = 0; conflict < mostConflicts; conflict++) {
+    const [first, ...others] = await conflictOf(open, goals, wishes, solve);
+    if (first === undefined) break;
+    // The first matters most, so the others are given up for it.
+    const givenUp = new Set(others.length > 0 ? others : [first]);
+    wishes = wishes.filter((_, place) => !givenUp.has(place));
+    const better = await modelFor(open, [...goals, ...wishes], solve);
+    if (typeof better !== 'string') return better;
+    if (better !== 'none') break;
   }
   return found;
+}
+
+/** Wishes that cannot be had together, by their places in order; none if that is not known. */
+async function conflictOf(open: OpenQuestion, goals: readonly Term[], wishes: readonly Term[], solve: Solve) {
+  const answer = await solve(`${withCore}${open.request.script.text()}${coreOf(goals, wishes)}`);
+  return wishesInCore(answer ?? '');
 }
 
 async function modelFor(open: OpenQuestion, goals: readonly Term[], solve: Solve): Promise<Found> {

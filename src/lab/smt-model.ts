@@ -135,3 +135,22 @@ export function modelOf(goals: readonly Term[], terms: readonly Term[]): string 
   const values = names.length > 0 ? `${apply('get-value', `(${names.join(' ')})`)}\n` : '';
   return `${goals.map((goal) => `(assert ${goal})`).join('\n')}\n(check-sat)\n${values}`;
 }
+
+/** What a script begins with that asks for a core (SMT-LIB 2.6, 4.2.7), of Z3 a small one. */
+export const withCore = '(set-option :produce-unsat-cores true)\n(set-option :smt.core.minimize true)\n';
+
+/** The commands that ask which of the wishes cannot be had together where the goals hold. */
+export function coreOf(goals: readonly Term[], wishes: readonly Term[]): string {
+  return [
+    ...goals.map((goal) => `(assert ${goal})`),
+    ...wishes.map((wish, place) => `(assert (! ${wish} :named w${place}))`),
+    '(check-sat)',
+    '(get-unsat-core)\n',
+  ].join('\n');
+}
+
+/** The wishes of an answer to these commands, by their places, in their order; none if it says nothing. */
+export function wishesInCore(answer: string): readonly number[] {
+  const [, core = ''] = /^unsat\n\(((?:w\d+ ?)*)\)$/m.exec(answer) ?? [];
+  return Array.from(core.matchAll(/\d+/g), ([place]) => Number(place)).sort((a, b) => a - b);
+}

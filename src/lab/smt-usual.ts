@@ -8,6 +8,9 @@ import type { Unknown } from './smt-unknown.js';
 /** How requests are that people would think of first, and that can be built: of examples only, and only where it can be had. */
 
 const letters = '(re.+ (re.range "a" "z"))';
+/** Of Solidity. */
+const identifier =
+  '(re.++ (re.union (re.range "a" "z") (re.range "A" "Z")) (re.* (re.union (re.range "a" "z") (re.range "A" "Z") (re.range "0" "9"))))';
 const isIn = (expression: string) => (term: Term) => apply('str.in_re', term, expression);
 /** So long: lengths are much less to solve than what repeats. */
 const long = (length: number) => (term: Term) => same(apply('str.len', term), integer(length));
@@ -31,7 +34,7 @@ const usualTexts: readonly Wish[] = [
   [/^eth\.tx\.(?:to|from)$|^eth\.eip_7702_authorization\.address$|\.verifying_contract$/, prefixed(42)],
   [/^eth\.tx\.data$/, (term) => and(apply('str.prefixof', text('0x'), term), isEven(term))],
   [/^eth\.tx\.function_signature$/, prefixed(10)],
-  [/^eth\.(?:eip_712\.primary_type|tx\.function_name)$/, isIn(letters)],
+  [/^eth\.(?:eip_712\.primary_type|tx\.function_name)$/, isIn(identifier)],
   [/\.token_mint$/, (term) => not(same(term, '""'))],
   [/^tron\.tx\.ref_block_bytes$/, (term) => and(bare(term), long(4)(term))],
   [/^tron\.tx\.ref_block_hash$/, (term) => and(bare(term), long(16)(term))],

@@ -277,6 +277,19 @@ it('gives examples as people write them, where there are any', async () => {
   expect(Object.values(example?.facts ?? {}).join(' ')).toMatch(/^'[a-z]+' '0x[0-9a-f]{40}' '0x(?:[0-9a-f]{2})+'$/);
 });
 
+it('gives up of what people write only what cannot be had', async () => {
+  const subject = subjectOf({
+    condition: "wallet.label == 'Treasury 1' && eth.tx.function_name == 'a b' && eth.tx.to != '0x'",
+  });
+  const { example } = await can(subject, 'SIGN_TRANSACTION');
+  expect(example?.facts['eth.tx.to']).toMatch(/^'0x[0-9a-f]{40}'$/);
+  // Without the time to find out what that is, there is an example all the same.
+  const impatient: Solve = async (script) => (script.includes('unsat-core') ? undefined : solve(script));
+  const question = { kind: 'can', users: ['dev'], activities: of('SIGN_TRANSACTION') } as const;
+  const plain = await analyse({ ...question, given: { params: {}, resources: {} } }, subject, impatient);
+  expect(plain).toMatchObject({ answer: 'yes', example: { facts: { 'eth.tx.function_name': "'a b'" } } });
+});
+
 it('says unknown at the limit, and never takes the word of a solver', async () => {
   const subject = subjectOf({ condition: `${sign} && wallet.imported` });
   const question: AnalysisQuestion = {

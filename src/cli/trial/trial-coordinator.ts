@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { ActivityClient } from '../../client/activity-client.js';
+import { send } from '../../client/stamping-client.js';
 import { apiKeyPairFromPrivate, type ApiKeyPair } from '../../stamps/sign.js';
 import { NotExecuted } from './trial-facts.js';
 
@@ -60,6 +61,11 @@ export class TrialCoordinator {
     return new ActivityClient(this.url, organizationId, key, { now: () => this.time }, longestMs);
   }
 
+  /** What it answers to a body with a stamp in these headers. @throws {ApiError} */
+  async post<Answer>(path: string, body: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
+    return (await send<Answer>(`${this.url}${path}`, body, headers, longestMs)).body;
+  }
+
   /** Sets its clock, in milliseconds since the epoch; never back. */
   async setTime(at: number): Promise<void> {
     if (at === this.time) return;
@@ -84,7 +90,8 @@ export class TrialCoordinator {
 
   /** The keys to which secrets for others are sealed: uncompressed P-256, hex. */
   async sealingKeys(): Promise<SealingKeys> {
-    return (await (await fetch(`${this.url}/public/v1/discovery/keys`)).json()) as SealingKeys;
+    const signal = AbortSignal.timeout(longestMs);
+    return (await (await fetch(`${this.url}/public/v1/discovery/keys`, { signal })).json()) as SealingKeys;
   }
 
   /** Ends the process. */

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { ActivityClient } from '../../client/activity-client.js';
-import { send, submitPath } from '../../client/stamping-client.js';
+import { submitPath } from '../../client/stamping-client.js';
 import type { PolicyCredential, PolicyUser } from '../../domain/policy/types.js';
 import type { AnalysedSet, FoundCase } from '../../lab/analysis-subject.js';
 import type { PolicyFile } from '../../lab/policy-files.js';
@@ -173,8 +173,8 @@ export class TrialOrganization {
     if (by.credentialId === undefined) return client.submit(type, parameters);
     const body = this.founder.submitBody(type, parameters, { organizationId });
     const headers = { 'X-Stamp-WebAuthn': passkey.stamp(body) };
-    const url = `${this.coordinator.url}${submitPath(type)}`;
-    return (await send<{ readonly activity: ActivityEnvelope }>(url, body, headers)).body.activity;
+    const answer = await this.coordinator.post<{ activity: ActivityEnvelope }>(submitPath(type), body, headers);
+    return answer.activity;
   }
 }
 

@@ -461,6 +461,26 @@ describe('many streams and large events', () => {
     await expect(store.append('vault-2', [anEvent(2)], 1)).rejects.toThrow(WrongRevision);
   });
 
+  it('are committed together, up to a mebibyte of text', async () => {
+    const store = await open();
+    const committedWithFirst = async (length: number): Promise<number> => {
+      const written: number[] = [];
+      const appends = Array.from({ length: 6 }, (_, place) =>
+        store.append(aStream(), [anEvent({ text: 'x'.repeat(length) })], 'no-stream').then(() => written.push(place)),
+      );
+      await appends[0];
+      // Whoever waits for the same commit hears of it before anything else happens.
+      await new Promise(process.nextTick);
+      const first = [...written];
+      await Promise.all(appends);
+      expect(written).toEqual([0, 1, 2, 3, 4, 5]);
+      return first.length;
+    };
+    expect(await committedWithFirst(1)).toBe(6);
+    expect(await committedWithFirst(400_000)).toBe(2);
+    expect(await committedWithFirst(2_000_000)).toBe(1);
+  });
+
   it('read back in full when a page of them would be far too large', async () => {
     const store = await open();
     const stream = aStream();

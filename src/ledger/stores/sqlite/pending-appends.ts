@@ -14,6 +14,12 @@ interface PendingAppend {
   readonly reject: (error: unknown) => void;
 }
 
+/**
+ * Most text of appends that are sent together, in UTF-16 units, but for a single longer one: this thread is held up while it is
+ * copied for the other.
+ */
+const MOST_TEXT = 2 ** 20;
+
 /** Called after writes. */
 export interface CommitListener {
   written(stream: string, fields: readonly string[], revision: number, position: number): void;
@@ -61,15 +67,27 @@ export class PendingAppends {
     // process many requests, and later appends share the next commit anyway.
     process.nextTick(() => {
       this.#flushScheduled = false;
-      if (this.#commitsRunning === 0) this.flush();
+      if (this.#commitsRunning === 0 && this.#queue.length > 0) this.#send(this.#next());
     });
   }
 
-  /** Sends the whole queue to the worker as one transaction. */
+  /** Sends the whole queue to the worker. */
   flush(): void {
-    if (this.#queue.length === 0) return;
-    const appends = this.#queue;
-    this.#queue = [];
+    while (this.#queue.length > 0) this.#send(this.#next());
+  }
+
+  /** Takes those from the queue that are sent together. */
+  #next(): readonly PendingAppend[] {
+    let text = 0;
+    const end = this.#queue.findIndex(({ fields }, place) => {
+      text += fields.reduce((sum, field) => sum + field.length, 0);
+      return place > 0 && text > MOST_TEXT;
+    });
+    return this.#queue.splice(0, end < 0 ? this.#queue.length : end);
+  }
+
+  /** Sends these to the worker as one transaction. */
+  #send(appends: readonly PendingAppend[]): void {
     const batch: (string | number)[] = [];
     for (const { stream, expected, fields } of appends) {
       batch.push(stream, firstRevision(expected), fields.length / 4);
