@@ -160,7 +160,7 @@ const mostConflicts = 4;
 export async function askSolver(open: OpenQuestion, goals: readonly Term[], solve: Solve): Promise<Found> {
   let { wishes } = open;
   const usual = await modelFor(open, [...goals, ...wishes], solve);
-  if (typeof usual !== 'string') return usual;
+  if (typeof usual !== 'string' || wishes.length === 0) return usual;
   const found = await modelFor(open, goals, solve);
   if (typeof found === 'string' || usual !== 'none') return found;
   for (let conflict = 0; conflict < mostConflicts; conflict++) {

@@ -8,9 +8,9 @@ import type { Unknown } from './smt-unknown.js';
 /** How requests are that people would think of first, and that can be built: of examples only, and only where it can be had. */
 
 const letters = '(re.+ (re.range "a" "z"))';
+const letter = '(re.range "a" "z") (re.range "A" "Z")';
 /** Of Solidity. */
-const identifier =
-  '(re.++ (re.union (re.range "a" "z") (re.range "A" "Z")) (re.* (re.union (re.range "a" "z") (re.range "A" "Z") (re.range "0" "9"))))';
+const identifier = `(re.++ (re.union ${letter}) (re.* (re.union ${letter} (re.range "0" "9"))))`;
 const isIn = (expression: string) => (term: Term) => apply('str.in_re', term, expression);
 /** So long: lengths are much less to solve than what repeats. */
 const long = (length: number) => (term: Term) => same(apply('str.len', term), integer(length));

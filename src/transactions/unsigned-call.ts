@@ -69,8 +69,8 @@ function encoded(parameter: CallParameter, type: string, value: CallValue | unde
 }
 
 function numberOf(type: string, value: CallValue | undefined): bigint | undefined {
-  const [, kind, bits] = /^(uint|int|bytes)(\d+)$/.exec(type) ?? [];
-  if (kind === 'uint' || kind === 'int') {
+  const [, kind, bits] = /^(uint|int)(\d+)$/.exec(type) ?? [];
+  if (kind !== undefined) {
     const asked = value ?? 0n;
     const within = kind === 'int' ? BigInt.asIntN : BigInt.asUintN;
     return typeof asked === 'bigint' && within(Number(bits), asked) === asked ? asked : undefined;

@@ -20,21 +20,13 @@ export interface FoundFunction {
 }
 
 /** Types of parameters, the most common first. */
-const commonTypes = ['address', 'uint256', 'bool', 'bytes', 'string', 'bytes32', 'uint8', 'uint128', 'uint64'].concat([
-  'uint32',
-  'address[]',
-  'uint256[]',
-]);
+const commonTypes = 'address uint256 bool bytes string bytes32 uint8 uint128 uint64 uint32 address[] uint256[]'.split(
+  ' ',
+);
 /** Functions of many contracts (ERC-20, ERC-721, ERC-1155, WETH), for a selector without a name. */
-const commonNames = [
-  'transfer',
-  'approve',
-  'transferFrom',
-  'safeTransferFrom',
-  'setApprovalForAll',
-  'mint',
-  'burn',
-].concat(['deposit', 'withdraw']);
+const commonNames = 'transfer approve transferFrom safeTransferFrom setApprovalForAll mint burn deposit withdraw'.split(
+  ' ',
+);
 /** Selectors are hashes: a function is found by trying, up to so many parameters and so many functions of each number. */
 const mostParameters = 6;
 const mostTries = 30_000;
