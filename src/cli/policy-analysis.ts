@@ -3,7 +3,7 @@ import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import { analysedActivities } from '../lab/analysed-activities.js';
 import { analyse } from '../lab/analysis.js';
-import { readQuestions, type AskedQuestion } from '../lab/analysis-file.js';
+import { readQuestions, unconfirmed, type AskedQuestion } from '../lab/analysis-file.js';
 import { mostElements } from '../lab/analysis-open.js';
 import type { AnalysisAnswer, AnalysisSubject, Example } from '../lab/analysis-subject.js';
 import { readPolicyFile, type PolicyFile } from '../lab/policy-files.js';
@@ -102,8 +102,9 @@ const brokenBy =
     );
   };
 
-const isGood = ({ answer, expected, execution }: Told): boolean =>
-  answer.answer === expected && execution?.outcome !== 'disagreed';
+const isGood = (told: Told): boolean => wordOf(told) === expectedBy(told);
+
+const expectedBy = ({ expected, words }: Told): string => (expected === unconfirmed ? expected : words[expected]);
 
 async function filesIn(terminal: Terminal, folder: string): Promise<readonly string[]> {
   try {
@@ -119,17 +120,18 @@ async function policiesIn(terminal: Terminal, folder: string, name: string): Pro
 
 function wordOf({ answer: { answer }, words, execution }: Told): string {
   if (execution?.outcome === 'disagreed') return 'a coordinator disagrees';
+  if (execution?.outcome === 'decided') return unconfirmed;
   if (answer === 'yes' || answer === 'no') return words[answer];
   return answer === 'disagree' ? 'the solver and the evaluator disagree' : answer;
 }
 
 function forPrograms(told: Told) {
-  const { file, name, expected, words, answer, execution } = told;
+  const { file, name, answer, execution } = told;
   const { example, note, lost, widened } = answer;
   return {
     file,
     name,
-    expected: words[expected],
+    expected: expectedBy(told),
     got: wordOf(told),
     ...(example ? { example } : {}),
     ...(execution ? { execution } : {}),
@@ -144,7 +146,7 @@ function shown(terminal: Terminal, told: readonly Told[], subject: AnalysisSubje
     return [
       isGood(one) ? 'ok' : 'FAILED',
       one.name,
-      isGood(one) ? wordOf(one) : `${wordOf(one)}; expected ${one.words[one.expected]}`,
+      isGood(one) ? wordOf(one) : `${wordOf(one)}; expected ${expectedBy(one)}`,
     ];
   });
   const details = told.flatMap((one) => {
@@ -206,6 +208,6 @@ function boundsOf({ users, quorum }: AnalysisSubject): readonly string[] {
     'hexadecimal values and names of transaction types are as decoders give them; what a request has depends on its kind',
     'users, tags, policies and credentials stay as they are while it waits; no approval lapses, no clause runs out of steps',
     'only policies are considered: a verb may refuse more, such as changes to members of the root quorum',
-    'examples are decided by the code that decides real requests and, where it says so, executed in a coordinator, with its own ids and keys',
+    'examples are decided by the code that decides real requests, and executed in a coordinator, with its own ids and keys',
   ];
 }

@@ -12,10 +12,14 @@ export interface AskedQuestion {
   readonly file: string;
   readonly name: string;
   readonly question: AnalysisQuestion;
-  readonly expected: 'yes' | 'no';
-  /** How the file writes the two answers. */
+  /** `unconfirmed`: there is an example, which cannot be executed. */
+  readonly expected: 'yes' | 'no' | typeof unconfirmed;
+  /** How the file writes the other two. */
   readonly words: { readonly yes: string; readonly no: string };
 }
+
+/** How a file writes that an answer rests on an example that was not executed. */
+export const unconfirmed = 'unconfirmed';
 
 /** What a file of questions may use. */
 export interface AnalysisRules {
@@ -99,8 +103,11 @@ class Reader {
   private asked(kind: keyof typeof questionKeys, one: Readonly<Record<string, unknown>>): Asked {
     const words = kind === 'can' ? possible : plain;
     const { expect } = one;
-    if (expect !== words.yes && expect !== words.no) this.wrong(['expect'], `must be ${words.yes} or ${words.no}`);
-    return { question: this.read(kind, one), expected: expect === words.yes ? 'yes' : 'no', words };
+    if (expect !== words.yes && expect !== words.no && expect !== unconfirmed) {
+      this.wrong(['expect'], `must be ${words.yes}, ${words.no} or ${unconfirmed}`);
+    }
+    const expected = expect === unconfirmed ? unconfirmed : expect === words.yes ? 'yes' : 'no';
+    return { question: this.read(kind, one), expected, words };
   }
 
   private read(kind: keyof typeof questionKeys, one: Readonly<Record<string, unknown>>): AnalysisQuestion {

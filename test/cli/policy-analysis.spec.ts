@@ -142,6 +142,33 @@ it('analyze fails where an answer is another, and shows the request', async () =
   expect(bounds.join('\n')).toContain('at most 3 elements');
 });
 
+it('analyze calls an answer unconfirmed whose example cannot be executed, and fails unless that is expected', async () => {
+  const folder = user.path('examples/policies/unconfirmed');
+  await mkdir(folder);
+  const head = 'quorum: { members: [Ann] }\nusers: [Ann, Dev]\npolicies:';
+  await writeFile(`${folder}/policies.yaml`, `${head}\n  - { name: All, effect: allow }\n`);
+  await writeFile(`${folder}/none.yaml`, `${head} []\n`);
+  // A member of the root quorum is theirs alone, whatever policies say.
+  const about = (expect: string) =>
+    `  - { can: [Dev], do: UPDATE_USER, params: { user_id: <user Ann> }, expect: ${expect} }`;
+  const asked = ['possible', 'never', 'unconfirmed'].map(about);
+  asked.push('  - { implied: policies.yaml, by: none.yaml, expect: unconfirmed }');
+  await writeFile(`${folder}/root.analysis.yaml`, ['questions:', ...asked, ''].join('\n'));
+  const { code, out } = await analyze('unconfirmed');
+  expect([code, out.split('\n', 5).slice(1)]).toEqual([
+    1,
+    [
+      'FAILED  question 1  unconfirmed; expected possible',
+      'FAILED  question 2  unconfirmed; expected never',
+      'ok      question 3  unconfirmed',
+      'FAILED  question 4  no; expected unconfirmed',
+    ],
+  ]);
+  expect(out).toContain(
+    '  decided, not executed: a member of the root quorum is theirs alone, whatever policies say\n',
+  );
+});
+
 it('analyze fails, and names the question and the activity, where what builds an example is broken', async () => {
   await questions('  - can: anyone', '    do: EXPORT_WALLET', '    expect: possible');
   const type = 'ACTIVITY_TYPE_EXPORT_WALLET';
