@@ -16,8 +16,11 @@ import { SqliteEventStore } from '../dist/ledger/stores/sqlite/sqlite.js';
 import { createLogger } from '../dist/http/logger.js';
 import { projectIntoFile } from '../dist/read-models/projecting.js';
 import { install } from '../dist/app/installation.js';
+import { keepThreadsSmall } from '../dist/threads/new-space.js';
 import { LocalKeyEncryption } from '../dist/vault/key-encryption.js';
 
+// As src/main.ts does.
+keepThreadsSmall();
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));
 const config = readConfig({ PORT: '0' });
 const world = {

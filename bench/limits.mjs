@@ -11,6 +11,7 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { flagsFor } from '../dist/cli/start/memory.js';
 import { apiKeyPairFromPrivate, generateApiKeyPair, stampBody, submitPath } from '../dist/testing/index.js';
 import { readArguments } from '../scripts/arguments.mjs';
 import { freePort, ready } from './load/server.mjs';
@@ -26,8 +27,7 @@ const port = await freePort();
 const server = spawn(
   process.execPath,
   [
-    '--max-old-space-size=512',
-    '--max-semi-space-size=16',
+    ...flagsFor(1024 * 1024 * 1024),
     `--import=${new URL('../test/nets/main-thread.mjs', import.meta.url)}`,
     at('../dist/main.js'),
   ],

@@ -7,9 +7,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { readArguments, refuse } from '../scripts/arguments.mjs';
 import { median, printResult } from './load/result.mjs';
@@ -27,7 +28,8 @@ const seconds = isQuick ? 0.3 : asked.seconds;
 const settleMs = 300;
 
 async function start(folder) {
-  const server = spawn(process.execPath, ['--max-semi-space-size=16', resolve(folder, 'bench/limit-server.mjs')], {
+  const { flagsFor } = await import(pathToFileURL(resolve(folder, 'dist/cli/start/memory.js')).href);
+  const server = spawn(process.execPath, [...flagsFor(totalmem()), resolve(folder, 'bench/limit-server.mjs')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     cwd: folder,
   });

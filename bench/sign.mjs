@@ -17,6 +17,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { readArguments } from '../scripts/arguments.mjs';
 import { median, printResult } from './load/result.mjs';
+import { nodeFlags } from './load/flags.mjs';
 import { freePort, ready } from './load/server.mjs';
 import { privateKeyObject } from './load/stamped-renames.mjs';
 
@@ -51,11 +52,10 @@ const curves = [
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));
 const port = await freePort();
-const server = spawn(
-  process.execPath,
-  ['--max-semi-space-size=16', fileURLToPath(new URL('../dist/main.js', import.meta.url))],
-  { env: { ...process.env, PORT: String(port), DATA_DIR: folder }, stdio: ['ignore', 'ignore', 'inherit'] },
-);
+const server = spawn(process.execPath, [...nodeFlags, fileURLToPath(new URL('../dist/main.js', import.meta.url))], {
+  env: { ...process.env, PORT: String(port), DATA_DIR: folder },
+  stdio: ['ignore', 'ignore', 'inherit'],
+});
 
 function stamper({ publicKey, privateKey }) {
   const key = privateKeyObject({ privateKey });

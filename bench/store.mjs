@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { readArguments } from '../scripts/arguments.mjs';
 import { benchFolder, bytesIn } from './load/coordinator.mjs';
 import { startDouble } from './load/double.mjs';
+import { nodeFlags } from './load/flags.mjs';
 import { follow } from './load/follow.mjs';
 import { activityEvents, fill, foundingEvents, uuid } from './load/history.mjs';
 import { printResult } from './load/result.mjs';
@@ -36,7 +37,7 @@ async function everything({ quick, million }) {
 
 async function child(...args) {
   const process = fork(here, ['--row', ...args.map(String)], {
-    execArgv: ['--expose-gc', '--max-old-space-size=6000', '--max-semi-space-size=16'],
+    execArgv: ['--expose-gc', ...nodeFlags, '--max-old-space-size=6000'],
   });
   let figures;
   process.on('message', (told) => (figures = told));

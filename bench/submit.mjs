@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { readArguments } from '../scripts/arguments.mjs';
 import { median, printResult } from './load/result.mjs';
+import { nodeFlags } from './load/flags.mjs';
 import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
 const asked = readArguments({ flags: ['quick'], values: { seconds: 4, rounds: 3 } });
@@ -19,13 +20,9 @@ const seconds = asked.quick ? 0.5 : asked.seconds;
 const rounds = asked.quick ? 1 : asked.rounds;
 const connections = [1, 16, 64];
 
-const server = spawn(
-  process.execPath,
-  ['--max-semi-space-size=16', fileURLToPath(new URL('limit-server.mjs', import.meta.url))],
-  {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  },
-);
+const server = spawn(process.execPath, [...nodeFlags, fileURLToPath(new URL('limit-server.mjs', import.meta.url))], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
 const [line] = await once(createInterface({ input: server.stdout }), 'line');
 const target = JSON.parse(line);
 const pair = apiKeyPairFromPrivate(target.apiPrivateKey);

@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { readArguments } from '../scripts/arguments.mjs';
 import { printResult } from './load/result.mjs';
+import { nodeFlags } from './load/flags.mjs';
 import { freePort, ready } from './load/server.mjs';
 import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
@@ -63,14 +64,10 @@ async function measure({ quick: isQuick, ...asked }) {
     return (await once(receiver, 'message'))[0];
   };
   const [{ port: target }] = await once(receiver, 'message');
-  const server = spawn(
-    process.execPath,
-    ['--max-semi-space-size=16', fileURLToPath(new URL('../dist/main.js', import.meta.url))],
-    {
-      env: { ...process.env, PORT: String(port), DATA_DIR: folder, ALLOW_PRIVATE_NETWORK: 'true' },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    },
-  );
+  const server = spawn(process.execPath, [...nodeFlags, fileURLToPath(new URL('../dist/main.js', import.meta.url))], {
+    env: { ...process.env, PORT: String(port), DATA_DIR: folder, ALLOW_PRIVATE_NETWORK: 'true' },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const url = `http://127.0.0.1:${port}`;
   try {
     await ready(server, url);

@@ -1,6 +1,7 @@
 import { BadSetting } from './config/bad-setting.js';
 import { readConfig, type Config } from './config/config.js';
 import { environment } from './config/environment.js';
+import { keepThreadsSmall } from './threads/new-space.js';
 
 /** Only loads what is to run. */
 async function start(config: Config): Promise<void> {
@@ -14,6 +15,7 @@ async function start(config: Config): Promise<void> {
 
 // Everything created from here on, also by a library, is for this user only.
 process.umask(0o077);
+keepThreadsSmall();
 try {
   if (process.argv.length > 2) {
     const given = process.argv.slice(2).join(' ');

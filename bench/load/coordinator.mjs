@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate } from '../../dist/stamps/sign.js';
+import { nodeFlags } from './flags.mjs';
 import { freePort, ready } from './server.mjs';
 import { privateKeyObject } from './stamped-renames.mjs';
 
@@ -36,7 +37,7 @@ export class Coordinator {
   static async start(folder, settings = {}, minutes = 1) {
     const port = await freePort();
     const profile = process.env.PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${process.env.PROFILE}`] : [];
-    const flags = ['--max-semi-space-size=16', ...profile];
+    const flags = [...nodeFlags, ...profile];
     const child = spawn(process.execPath, [...flags, fileURLToPath(new URL('../../dist/main.js', import.meta.url))], {
       env: { ...process.env, PORT: String(port), DATA_DIR: folder, LOG_LEVEL: 'error', ...limits, ...settings },
       stdio: ['ignore', 'ignore', 'inherit'],

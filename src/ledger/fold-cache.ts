@@ -7,7 +7,7 @@ import type { LoadedOrganization } from './loaded-organization.js';
  * Estimated memory limit for folded organizations, in bytes: an eighth of a small heap. A small one takes 6 KiB
  * (bench/README.md). A collection of garbage walks what is kept here (docs/adr/0102).
  */
-const defaultBytes = Math.min(64 * 1024 * 1024, getHeapStatistics().heap_size_limit / 8);
+const defaultBytes = Math.min(24 * 1024 * 1024, getHeapStatistics().heap_size_limit / 8);
 /** An estimate is reused for this many events. */
 const measureEvery = 256;
 /** Size of an empty map with its table, in V8. */

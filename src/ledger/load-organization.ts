@@ -36,7 +36,7 @@ interface Loading {
 export interface LoaderOptions extends FoldOptions {
   /** Number of events between snapshots, default 10 000. */
   readonly snapshotEvery?: number;
-  /** Memory for folded organizations, in bytes, default 64 MiB or an eighth of the heap. */
+  /** Memory for folded organizations, in bytes, default 24 MiB or an eighth of the heap. */
   readonly cacheBytes?: number;
   /** Which sub-organizations their parents have recorded; if absent, only those whose own stream says so exist. */
   readonly children?: ParentsRecords;

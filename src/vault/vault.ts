@@ -68,13 +68,13 @@ export interface VaultPorts {
   readonly keyEncryption: KeyEncryption;
   readonly randomness: { bytes(count: number): Uint8Array };
   readonly clock: { now(): number };
-  /** Bytes of sealed secrets cached, over all vaults. 64 MiB by default. */
+  /** Bytes of sealed secrets cached, over all vaults. 8 MiB by default. */
   readonly cachedBytes?: number;
   /** Whose share of it an organization's secrets use; by default, its own. */
   readonly familyOf?: (organizationId: string) => string;
 }
 
-const mostCachedBytes = 64 * 1024 * 1024;
+const mostCachedBytes = 8 * 1024 * 1024;
 /** Memory of a vault besides its secrets, and of a secret besides its strings: objects, names, map entries. */
 const bytesBeside = { vault: 512, secret: 512 } as const;
 /**

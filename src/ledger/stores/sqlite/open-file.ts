@@ -5,8 +5,8 @@ import { EventFile } from './event-file.js';
 import { notOurs, SCHEMA, schemaVersion, tablesIn } from './schema.js';
 import { MAX_LOG, PATIENCE } from './write-ahead-log.js';
 
-/** Memory for pages of the file, in KiB. */
-const CACHE_KIB = 64 * 1024;
+/** Memory for pages of the file, in KiB. Others come from the system's memory for files, which a larger cache only has twice. */
+const CACHE_KIB = 8 * 1024;
 /** Pages (4 KiB) in the write-ahead log before it is copied back and written from its beginning again. */
 const CHECKPOINT_PAGES = 4_000;
 
