@@ -242,7 +242,7 @@ export function restOfLink(event: Omit<ChainedEvent, 'data' | 'metadata'>, metad
 
 /** The same with data that is placed already, with room for 64 bytes before it. */
 export function linkPlaced(previousHash: string, data: PlacedText, rest: string): string {
-  if (!/^[0-9a-f]{64}$/i.test(previousHash)) {
+  if (previousHash.length !== 2 * HASH_BYTES) {
     throw new TypeError(`the previous hash \`${previousHash}\` is not 64 hex characters`);
   }
   return data.hashBetween(previousHash, linkStart, rest);

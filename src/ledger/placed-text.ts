@@ -35,13 +35,19 @@ export class PlacedText {
     this.end = end;
   }
 
-  /** SHA-256, in hex, of bytes given in hex, a text, this text and another text. */
+  /**
+   * SHA-256, in hex, of bytes given in hex, a text, this text and another text.
+   * @throws {TypeError} if the bytes are not in hex
+   */
   hashBetween(bytes: string, before: string, after: string): string {
     const textStart = this.before - Buffer.byteLength(before);
     const start = textStart - bytes.length / 2;
     const end = this.end + Buffer.byteLength(after);
     if (start < 0 || end > this.buffer.length) throw new RangeError('there is too little room around the text');
-    this.buffer.write(bytes, start, 'hex');
+    // It ends at the first character that is none.
+    if (this.buffer.write(bytes, start, 'hex') !== bytes.length / 2) {
+      throw new TypeError(`\`${bytes}\` is not ${bytes.length} hex characters`);
+    }
     this.buffer.write(before, textStart, 'utf8');
     this.buffer.write(after, this.end, 'utf8');
     return hash('sha256', this.buffer.subarray(start, end), 'hex');

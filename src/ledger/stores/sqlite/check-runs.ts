@@ -1,5 +1,5 @@
 import { linkOfStored } from '../../chain.js';
-import { storedIn, type Run } from './sqlite-protocol.js';
+import { eventAt, fieldsIn, FIELDS_PER_ROW, type Run } from './sqlite-protocol.js';
 
 /**
  * The link of the last event, if every event follows from the text of the one before it; otherwise undefined, and the reader has
@@ -8,8 +8,9 @@ import { storedIn, type Run } from './sqlite-protocol.js';
 export function linkAfter(runs: readonly Run[], after: string): string | undefined {
   let link: string | undefined = after;
   for (const run of runs) {
-    for (const stored of storedIn(run)) {
-      link = linkOfStored(link, stored);
+    const fields = fieldsIn(run);
+    for (let at = 0; at < fields.length; at += FIELDS_PER_ROW) {
+      link = linkOfStored(link, eventAt(fields, at));
       if (link === undefined) return undefined;
     }
   }

@@ -161,7 +161,7 @@ export class EventFile {
   readStream(stream: string, from: number): Page {
     const begin = (last: Pick<JoinedRows, 'revision'> | undefined) => [stream, last ? last.revision + 1 : from];
     return page({
-      sizes: (last, most) => this.#streamSizes.get([...begin(last), most]) as JoinedSizes,
+      sizes: (most) => this.#streamSizes.get([stream, from, most]) as JoinedSizes,
       joined: (last, most) => this.#streamJoined.get([...begin(last), most]) as JoinedRows,
       single: (last, most) => this.#streamRows.all([...begin(last), most]) as Row[],
     });
@@ -174,7 +174,7 @@ export class EventFile {
 
   readAll(after: number): Page {
     return page({
-      sizes: (last, most) => this.#allSizes.get([last?.position ?? after, most]) as JoinedSizes,
+      sizes: (most) => this.#allSizes.get([after, most]) as JoinedSizes,
       joined: (last, most) => this.#allJoined.get([last?.position ?? after, most]) as JoinedRows,
       single: (last, most) => this.#allRows.all([last?.position ?? after, most]) as Row[],
     });

@@ -2,7 +2,7 @@ import { PAGE_SIZE } from '../feed.js';
 import { FIELDS_PER_ROW, SEPARATOR } from './sqlite-protocol.js';
 import type { Fields, Page, Run } from './sqlite-protocol.js';
 
-/** A page ends early once it holds this much text (UTF-16 units), so that large events cannot fill the memory. */
+/** A page ends early once its events hold this much JSON, in bytes, so that large events cannot fill the memory. */
 const PAGE_TEXT = 1 << 20;
 /** Most rows taken from SQLite at once while a page is filled. */
 const ROWS_AT_ONCE = 50;
@@ -49,39 +49,30 @@ export interface JoinedSizes {
 /** What the next rows begin behind. */
 type Last = Pick<JoinedRows, 'position' | 'revision'>;
 
-/** The rows behind the last one, so many at most. */
-interface RowsBehind {
-  sizes(last: Last | undefined, most: number): JoinedSizes;
-  /** All in one. */
+/** The rows of a page, so many at most. */
+interface RowsOfPage {
+  /** From the first. */
+  sizes(most: number): JoinedSizes;
+  /** All in one, behind the last one. */
   joined(last: Last | undefined, most: number): JoinedRows;
-  /** One by one. */
+  /** One by one, behind the last one. */
   single(last: Last | undefined, most: number): Row[];
 }
 
 /** Rows until the page is full; the first of them however long it is. */
-export function page({ sizes, joined, single }: RowsBehind): Page {
+export function page({ sizes, joined, single }: RowsOfPage): Page {
+  const found = sizesIn(sizes(PAGE_SIZE));
+  const count = Math.max(thatFit(found, PAGE_TEXT), Math.min(found.length, 1));
   const runs: Run[] = [];
-  let length = 0;
-  let count = 0;
   let previous: Last | undefined;
-  for (;;) {
-    const found = sizesIn(sizes(previous, ROWS_AT_ONCE));
-    const fitting = thatFit(found, PAGE_TEXT - length);
-    const rows = count === 0 ? Math.max(fitting, Math.min(found.length, 1)) : fitting;
-    if (rows > 0) {
-      const some = joined(previous, rows);
-      // The separator is in no JSON; it is not ours to say that a file has none elsewhere.
-      const run = isWhole(some) ? some.text! : single(previous, rows).flatMap(fieldsOf);
-      runs.push(run);
-      length +=
-        typeof run === 'string' ? run.length : run.reduce<number>((sum, field) => sum + String(field).length, 0);
-      previous = some;
-    }
-    count += rows;
-    const isFull = rows < found.length || count >= PAGE_SIZE || length >= PAGE_TEXT;
-    const last = rows === found.length && found.length < ROWS_AT_ONCE;
-    if (isFull || last) return { kind: 'page', runs, last, ...(previous ? { revision: previous.revision } : {}) };
+  for (let left = count; left > 0; left -= ROWS_AT_ONCE) {
+    const some = joined(previous, Math.min(left, ROWS_AT_ONCE));
+    // The separator is in no JSON; it is not ours to say that a file has none elsewhere.
+    runs.push(isWhole(some) ? some.text! : single(previous, Math.min(left, ROWS_AT_ONCE)).flatMap(fieldsOf));
+    previous = some;
   }
+  const last = count === found.length && count < PAGE_SIZE;
+  return { kind: 'page', runs, last, ...(previous ? { revision: previous.revision } : {}) };
 }
 
 function sizesIn({ sizes }: JoinedSizes): readonly number[] {

@@ -14,19 +14,28 @@ export const SEPARATOR = '\u001f';
 /** Events that follow each other: the fields of all, joined where that is possible. */
 export type Run = string | Fields;
 
+/** The fields of a run. */
+export function fieldsIn(run: Run): Fields {
+  return typeof run === 'string' ? run.split(SEPARATOR) : run;
+}
+
+/** The event whose fields begin there, without its position, which only readers need. */
+export function eventAt(fields: Fields, at: number): Omit<StoredEvent, 'position'> {
+  return {
+    stream: fields[at + 1] as string,
+    revision: Number(fields[at + 2]),
+    id: fields[at + 3] as string,
+    type: fields[at + 4] as string,
+    data: fields[at + 5] as string,
+    metadata: fields[at + 6] as string,
+  };
+}
+
 /** The events of a run. */
 export function* storedIn(run: Run): Generator<StoredEvent> {
-  const fields: Fields = typeof run === 'string' ? run.split(SEPARATOR) : run;
+  const fields = fieldsIn(run);
   for (let at = 0; at < fields.length; at += FIELDS_PER_ROW) {
-    yield {
-      position: BigInt(fields[at]!),
-      stream: fields[at + 1] as string,
-      revision: Number(fields[at + 2]),
-      id: fields[at + 3] as string,
-      type: fields[at + 4] as string,
-      data: fields[at + 5] as string,
-      metadata: fields[at + 6] as string,
-    };
+    yield { position: BigInt(fields[at]!), ...eventAt(fields, at) };
   }
 }
 
