@@ -2153,6 +2153,14 @@ export const bounds = [
     named: 'what fits into',
   },
   {
+    repair: 'An answer of an analysis whose example was not executed is unconfirmed.',
+    file: 'src/cli/policy-analysis.ts',
+    from: "if (execution?.outcome === 'decided') return unconfirmed;",
+    to: '',
+    test: 'test/cli/policy-analysis.spec.ts',
+    named: 'unconfirmed whose example cannot be executed',
+  },
+  {
     repair: 'A heap grows by 30 percent before it is collected.',
     file: 'src/cli/start/memory.ts',
     from: '`--heap-growing-percent=${growingPercent}`,',
