@@ -3,6 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { makers } from '../../src/cli/trial/trial-parameters.js';
 import { TypingUser } from './typed.js';
 
+// The solver and a coordinator of its own: a minute on a machine with other work to do, and then some.
+jest.setTimeout(300_000);
+
 const examples = new URL('../../examples/policies/', import.meta.url);
 const page = new URL('../../docs/how-to/analyze-your-policies.md', import.meta.url);
 

@@ -23,7 +23,7 @@ export class Trials {
   private deadline = Infinity;
 
   /** @param longestMs for all examples together; those that are left then are not executed */
-  constructor(private readonly longestMs = 60_000) {}
+  constructor(private readonly longestMs = 300_000) {}
 
   /**
    * The times of the claims must not go back from one call to the next.
