@@ -28,9 +28,14 @@ export class Installation {
     return new Installation(await mkdtemp(join(tmpdir(), 'countersign-process-')));
   }
 
-  run(file: string, settings: Readonly<Record<string, string>> = {}, args: readonly string[] = []): Run {
+  run(
+    file: string,
+    settings: Readonly<Record<string, string>> = {},
+    args: readonly string[] = [],
+    nodeFlags: readonly string[] = [],
+  ): Run {
     const env = { PATH: process.env['PATH'], DATA_DIR: this.dataDir, PORT: '0', LOG_LEVEL: 'warn', ...settings };
-    const child = spawn(process.execPath, [file, ...args], {
+    const child = spawn(process.execPath, [...nodeFlags, file, ...args], {
       cwd: this.dataDir,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -48,8 +53,11 @@ export class Installation {
   }
 
   /** Starts the server and waits until it says that it is up. */
-  async start(settings: Readonly<Record<string, string>> = {}): Promise<Run & { readonly url: string }> {
-    const server = this.run(main, settings);
+  async start(
+    settings: Readonly<Record<string, string>> = {},
+    nodeFlags: readonly string[] = [],
+  ): Promise<Run & { readonly url: string }> {
+    const server = this.run(main, settings, [], nodeFlags);
     for (;;) {
       const url = /API\s+(http:\/\/\S+)/.exec(server.stdout())?.[1];
       if (url && server.stdout().includes('npm run tour')) return { ...server, url };

@@ -238,9 +238,7 @@ beforeAll(async () => {
   await new Promise<void>((listening) => tellable.listen(0, '127.0.0.1', listening));
   toldUrl = `http://127.0.0.1:${(tellable.address() as AddressInfo).port}`;
   installation = await Installation.make();
-  server = await installation.start({
-    // As `npm start` has them.
-    NODE_OPTIONS: `${flagsFor(2 * heap * 2 ** 20).join(' ')} --import ${new URL('./main-thread.mjs', import.meta.url).href}`,
+  const settings = {
     MAIN_THREAD_FILE: timesFile(),
     TRUST_PROXY: 'true',
     ALLOW_PRIVATE_NETWORK: 'true',
@@ -248,7 +246,13 @@ beforeAll(async () => {
     PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
     PROXY_RATE_LIMIT_PER_CONTACT: '0',
     LOG_LEVEL: 'error',
-  });
+  };
+  // As `npm start` has them.
+  const flags = flagsFor(2 * heap * 2 ** 20);
+  server = await installation.start(settings, [
+    ...flags,
+    `--import=${new URL('./main-thread.mjs', import.meta.url).href}`,
+  ]);
   root = await installation.client(server.url);
   configId = (await installation.root())['authProxyConfigId']!;
   rootUserId = (await installation.root())['userId']!;
