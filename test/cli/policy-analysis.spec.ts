@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { makers } from '../../src/cli/trial/trial-parameters.js';
