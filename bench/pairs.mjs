@@ -7,10 +7,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
-import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { availableMemory } from '../dist/cli/start/memory.js';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { readArguments, refuse } from '../scripts/arguments.mjs';
 import { median, printResult } from './load/result.mjs';
@@ -29,7 +29,7 @@ const settleMs = 300;
 
 async function start(folder) {
   const { flagsFor } = await import(pathToFileURL(resolve(folder, 'dist/cli/start/memory.js')).href);
-  const server = spawn(process.execPath, [...flagsFor(totalmem()), resolve(folder, 'bench/limit-server.mjs')], {
+  const server = spawn(process.execPath, [...flagsFor(availableMemory()), resolve(folder, 'bench/limit-server.mjs')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     cwd: folder,
   });

@@ -1,5 +1,4 @@
-import { totalmem } from 'node:os';
-import { flagsFor } from '../../dist/cli/start/memory.js';
+import { availableMemory, flagsFor } from '../../dist/cli/start/memory.js';
 
 /** What `npm start` gives Node.js on this machine. */
-export const nodeFlags = flagsFor(totalmem());
+export const nodeFlags = flagsFor(availableMemory());

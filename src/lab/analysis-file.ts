@@ -12,9 +12,9 @@ export interface AskedQuestion {
   readonly file: string;
   readonly name: string;
   readonly question: AnalysisQuestion;
-  /** `unconfirmed`: there is an example, which cannot be executed. */
-  readonly expected: 'yes' | 'no' | typeof unconfirmed;
-  /** How the file writes the other two. */
+  /** As the file writes it: one of the words, or `unconfirmed`. */
+  readonly expected: string;
+  /** How the file writes the two answers. */
   readonly words: { readonly yes: string; readonly no: string };
 }
 
@@ -102,12 +102,10 @@ class Reader {
 
   private asked(kind: keyof typeof questionKeys, one: Readonly<Record<string, unknown>>): Asked {
     const words = kind === 'can' ? possible : plain;
-    const { expect } = one;
-    if (expect !== words.yes && expect !== words.no && expect !== unconfirmed) {
-      this.wrong(['expect'], `must be ${words.yes}, ${words.no} or ${unconfirmed}`);
-    }
-    const expected = expect === unconfirmed ? unconfirmed : expect === words.yes ? 'yes' : 'no';
-    return { question: this.read(kind, one), expected, words };
+    const allowed: readonly string[] = [words.yes, words.no, unconfirmed];
+    const expected = allowed.find((word) => word === one['expect']);
+    if (expected === undefined) this.wrong(['expect'], `must be ${words.yes}, ${words.no} or ${unconfirmed}`);
+    return { question: this.read(kind, one), expected: expected ?? words.no, words };
   }
 
   private read(kind: keyof typeof questionKeys, one: Readonly<Record<string, unknown>>): AnalysisQuestion {

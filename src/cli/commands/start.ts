@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../config/config.js';
 import { environment } from '../../config/environment.js';
 import { asJson, type CliCommand } from '../command.js';
-import { flagsFor } from '../start/memory.js';
+import { availableMemory, flagsFor } from '../start/memory.js';
 import type { Terminal } from '../terminal.js';
 
 interface StartOptions {
@@ -40,9 +39,7 @@ async function start(terminal: Terminal, { dataDir, port, json }: StartOptions):
   };
   readConfig(environment(env));
   const main = fileURLToPath(new URL('../../main.js', import.meta.url));
-  // Without a container limit it is 0, or larger than any machine.
-  const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity);
-  const child = spawn(process.execPath, [...flagsFor(memory), main], {
+  const child = spawn(process.execPath, [...flagsFor(availableMemory()), main], {
     cwd: terminal.surroundings.cwd,
     env,
     // The channel closes when this process ends, however it ends, and the coordinator ends with it.

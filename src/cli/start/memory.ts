@@ -1,3 +1,5 @@
+import { totalmem } from 'node:os';
+
 const mebibyte = 1024 * 1024;
 /**
  * Space for new objects of the main thread, in MiB. A collection may copy all of it to fresh memory while the thread waits:
@@ -9,6 +11,12 @@ const semiSpace = 16;
  * as much (docs/adr/0103).
  */
 const growingPercent = 30;
+
+/** Memory of this machine, or of the container that it is in, in bytes. */
+export function availableMemory(): number {
+  // Without a container limit it is 0, or larger than any machine.
+  return Math.min(totalmem(), process.constrainedMemory() || Infinity);
+}
 
 /**
  * Node.js flags for the memory available to this process. Half is for the heap, 8 GiB at most: the rest is for bodies,

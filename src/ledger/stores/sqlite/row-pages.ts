@@ -66,9 +66,10 @@ export function page({ sizes, joined, single }: RowsOfPage): Page {
   const runs: Run[] = [];
   let previous: Last | undefined;
   for (let left = count; left > 0; left -= ROWS_AT_ONCE) {
-    const some = joined(previous, Math.min(left, ROWS_AT_ONCE));
+    const most = Math.min(left, ROWS_AT_ONCE);
+    const some = joined(previous, most);
     // The separator is in no JSON; it is not ours to say that a file has none elsewhere.
-    runs.push(isWhole(some) ? some.text! : single(previous, Math.min(left, ROWS_AT_ONCE)).flatMap(fieldsOf));
+    runs.push(isWhole(some) ? some.text! : single(previous, most).flatMap(fieldsOf));
     previous = some;
   }
   const last = count === found.length && count < PAGE_SIZE;
