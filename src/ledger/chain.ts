@@ -178,11 +178,12 @@ export function verifyChain(previousHash: string, event: RecordedEvent): string 
 
 const linkMember = ',"hash":"';
 const linkEnd = '"}';
-const linkLength = 2 * HASH_BYTES + linkEnd.length;
+/** Characters that the link takes at the end of a stored event's metadata. */
+export const LINK_LENGTH = linkMember.length + 2 * HASH_BYTES + linkEnd.length;
 
 /** The link at the end of a stored event's metadata; undefined if there is none. */
 export function linkIn({ metadata }: Pick<StoredEvent, 'metadata'>): string | undefined {
-  const start = metadata.length - linkLength - linkMember.length;
+  const start = metadata.length - LINK_LENGTH;
   if (!metadata.startsWith(linkMember, start) || !metadata.endsWith(linkEnd)) return undefined;
   return metadata.slice(start + linkMember.length, -linkEnd.length);
 }
@@ -191,11 +192,11 @@ export function linkIn({ metadata }: Pick<StoredEvent, 'metadata'>): string | un
  * The same, if it follows from the previous link: events are stored as the very text that their links cover. Undefined if
  * it does not follow from the text; it may still follow from the values.
  */
-export function linkOfStored(previousHash: string, event: Omit<StoredEvent, 'position'>): string | undefined {
+function linkOfStored(previousHash: string, event: StoredEvent): string | undefined {
   const { data, metadata } = event;
   const link = linkIn(event);
   if (link === undefined) return undefined;
-  const rest = `${metadata.slice(0, -linkLength - linkMember.length)}}`;
+  const rest = `${metadata.slice(0, -LINK_LENGTH)}}`;
   return linkTexts(previousHash, event, data, rest) === link ? link : undefined;
 }
 

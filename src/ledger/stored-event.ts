@@ -14,12 +14,9 @@ export interface StoredEvent {
   readonly metadata: string;
 }
 
-/**
- * The event as a reader gets it: its JSON is parsed on first access, because many readers only pass it on.
- * @param checkedAfter link of the chain that this event was found to follow
- */
-export function parseEvent(stored: StoredEvent, checkedAfter?: string): RecordedEvent {
-  return new ParsedEvent(stored, checkedAfter);
+/** The event as a reader gets it: its JSON is parsed on first access, because many readers only pass it on. */
+export function parseEvent(stored: StoredEvent): RecordedEvent {
+  return new ParsedEvent(stored);
 }
 
 class ParsedEvent implements RecordedEvent {
@@ -31,18 +28,16 @@ class ParsedEvent implements RecordedEvent {
   declare readonly data: unknown;
   declare readonly metadata: unknown;
   readonly #stored: StoredEvent;
-  readonly #checkedAfter: string | undefined;
   #data: { readonly value: unknown } | undefined;
   #metadata: { readonly value: unknown } | undefined;
 
-  constructor(stored: StoredEvent, checkedAfter: string | undefined) {
+  constructor(stored: StoredEvent) {
     this.stream = stored.stream;
     this.revision = stored.revision;
     this.position = stored.position;
     this.id = stored.id;
     this.type = stored.type;
     this.#stored = stored;
-    this.#checkedAfter = checkedAfter;
     // Own members, as in any plain object, so that copies and comparisons see them.
     Object.defineProperty(this, 'data', ParsedEvent.#dataMember);
     Object.defineProperty(this, 'metadata', ParsedEvent.#metadataMember);
@@ -50,10 +45,6 @@ class ParsedEvent implements RecordedEvent {
 
   static storedOf(event: RecordedEvent): StoredEvent | undefined {
     return #stored in event ? event.#stored : undefined;
-  }
-
-  static checkedAfter(event: RecordedEvent): string | undefined {
-    return #stored in event ? event.#checkedAfter : undefined;
   }
 
   // Shared by all events: separate getters would give each event its own hidden class.
@@ -76,9 +67,47 @@ export function storedTexts(event: RecordedEvent): StoredEvent | undefined {
   return ParsedEvent.storedOf(event);
 }
 
+/** What the link of an event covers, parsed. */
+export type ChainedRecord = Omit<RecordedEvent, 'position' | 'metadata'> & { readonly metadata: { hash?: string } };
+
+/**
+ * An event that was found to follow a link of the chain when it was read.
+ * @param record of this event alone: its metadata gets the event's own link
+ */
+export function checkedEvent(record: ChainedRecord, position: bigint, hash: string, after: string): RecordedEvent {
+  return new CheckedEvent(record, position, hash, after);
+}
+
+class CheckedEvent implements RecordedEvent {
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: bigint;
+  readonly id: string;
+  readonly type: string;
+  readonly data: unknown;
+  readonly metadata: object;
+  readonly #after: string;
+
+  constructor(record: ChainedRecord, position: bigint, hash: string, after: string) {
+    this.stream = record.stream;
+    this.revision = record.revision;
+    this.position = position;
+    this.id = record.id;
+    this.type = record.type;
+    this.data = record.data;
+    record.metadata.hash = hash;
+    this.metadata = record.metadata;
+    this.#after = after;
+  }
+
+  static after(event: RecordedEvent): string | undefined {
+    return #after in event ? event.#after : undefined;
+  }
+}
+
 /** The link of the chain that the event was found to follow when it was read; undefined if it was not checked. */
 export function checkedAfter(event: RecordedEvent): string | undefined {
-  return ParsedEvent.checkedAfter(event);
+  return CheckedEvent.after(event);
 }
 
 /** The event built from its JSON alone. */

@@ -7,9 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StoreUnavailable, WrongRevision, type EventReader } from '../../../src/ledger/event-store.js';
-import { BrokenChain, GENESIS_HASH, verifyChain } from '../../../src/ledger/chain.js';
+import {
+  BrokenChain,
+  GENESIS_HASH,
+  LINK_LENGTH,
+  linkTexts,
+  verifyCanonicalChain,
+  verifyChain,
+} from '../../../src/ledger/chain.js';
 import { emptyTail, seal } from '../../../src/ledger/seal.js';
-import { checkedAfter } from '../../../src/ledger/stored-event.js';
+import { checkedAfter, storedEvent } from '../../../src/ledger/stored-event.js';
 import { SqliteEventStore } from '../../../src/ledger/stores/sqlite/sqlite.js';
 import {
   all,
@@ -578,6 +585,67 @@ describe('a chain that is checked where it is read', () => {
     expect(revision).toBe(1_299);
     expect(checked).toBeGreaterThan(0);
     expect(checked).toBeLessThanOrEqual(700);
+  });
+
+  it('is what any other reader sees, whatever names and texts hold', async () => {
+    const odd = [
+      'plain',
+      '"quoted"',
+      'back\\slash',
+      'line\nfeed\ttab\b\f\r',
+      '\u0001\u001f\u007f',
+      'é 漢 😀 \u2028',
+      "o'clock",
+    ];
+    const name = `organization-${odd.join()}`;
+    const metadata = { at: 1, $correlationId: 'one', $causationId: 'two' };
+    const facts = odd.map((text) => ({
+      id: `id ${text}`,
+      type: `Type ${text}`,
+      data: { text, __proto__: 1, 10: [text] },
+      metadata,
+    }));
+    const store = await open();
+    await store.append(name, seal(name, emptyTail, facts).events, 'no-stream');
+    const seen = [];
+    let hash = GENESIS_HASH;
+    for await (const event of store.read(name, 0, GENESIS_HASH)) {
+      expect(checkedAfter(event)).toBe(hash);
+      hash = verifyChain(hash, event);
+      seen.push(event);
+    }
+    const others = await all(store.read(name));
+    expect(seen).toEqual(others);
+    expect(seen.map(storedEvent)).toEqual(others.map(storedEvent));
+    expect(seen.map((event) => verifyCanonicalChain(checkedAfter(event)!, event)).at(-1)).toBe(hash);
+  });
+
+  it.each([
+    ['no JSON', '{"number":'],
+    ['an event more', '1,"metadata":{}},{"data":2'],
+    ['an event without metadata', '1},{"data":2'],
+    ['half of the next event', '"'],
+  ])('leaves the events before it, where the file has %s that the chain covers', async (_name, data) => {
+    const store = await open();
+    const metadata = { at: 1, $correlationId: 'one', $causationId: 'two' };
+    const facts = someEvents(30).map(({ type, data: sound }) => ({ type, data: sound, metadata }));
+    const { events, tail, hashes } = seal(stream, emptyTail, facts);
+    const [next] = seal(stream, tail, facts.slice(0, 1)).events;
+    const rest = JSON.stringify(next!.metadata).slice(0, -LINK_LENGTH);
+    const link = linkTexts(tail.hash, { ...next!, stream, revision: 30 }, data, `${rest}}`);
+    const json = { data, metadata: `${rest},"hash":"${link}"}` };
+    await store.append(stream, [...events, { ...next!, json }], 'no-stream');
+    let hash = GENESIS_HASH;
+    const links: string[] = [];
+    const walk = async () => {
+      for await (const event of store.read(stream, 0, GENESIS_HASH)) {
+        hash = verifyChain(hash, event);
+        expect(event.data).toBeDefined();
+        links.push(hash);
+      }
+    };
+    await expect(walk()).rejects.toThrow(SyntaxError);
+    expect(links).toEqual(hashes);
   });
 });
 

@@ -1,10 +1,12 @@
 import type Database from 'libsql';
 import { LatestEntries } from '../../../fairness/latest-entries.js';
 import { isCut, sendsKept } from '../../event-store.js';
-import { fieldsOf, page, selectJoined, selectRows, selectSizes } from './row-pages.js';
+import { PAGE_SIZE } from '../feed.js';
+import { checkedRun, selectChained, type ChainedRows } from './chained-rows.js';
+import { fieldsOf, page, ROWS_AT_ONCE, rowsOfPage, selectJoined, selectRows, selectSizes } from './row-pages.js';
 import type { JoinedRows, JoinedSizes, Row } from './row-pages.js';
 import { OUTCOME } from './sqlite-protocol.js';
-import type { Page } from './sqlite-protocol.js';
+import type { ChainedPage, ChainedRun, Page } from './sqlite-protocol.js';
 import { WriteAheadLog } from './write-ahead-log.js';
 
 /** Any stream beyond these costs one index lookup. */
@@ -28,6 +30,7 @@ export class EventFile {
   readonly #streamSizes: Database.Statement;
   readonly #streamRows: Database.Statement;
   readonly #streamJoined: Database.Statement;
+  readonly #streamChained: Database.Statement;
   readonly #lastRows: Database.Statement;
   readonly #cut: Database.Statement;
   readonly #allSizes: Database.Statement;
@@ -61,6 +64,7 @@ export class EventFile {
     this.#streamSizes = database.prepare(selectSizes(ofStream));
     this.#streamRows = database.prepare(selectRows(ofStream));
     this.#streamJoined = database.prepare(selectJoined(ofStream));
+    this.#streamChained = database.prepare(selectChained(ofStream));
     this.#lastRows = database.prepare(selectRows('events WHERE stream = ? ORDER BY revision DESC LIMIT ?'));
     this.#cut = database.prepare('DELETE FROM events WHERE stream = ? AND revision <= ?');
     const ofAll = 'events WHERE position > ? ORDER BY position LIMIT ?';
@@ -165,6 +169,26 @@ export class EventFile {
       joined: (last, most) => this.#streamJoined.get([...begin(last), most]) as JoinedRows,
       single: (last, most) => this.#streamRows.all([...begin(last), most]) as Row[],
     });
+  }
+
+  /** The same for who checks the chain; undefined if an event does not follow from the text of the one before it. */
+  readChained(stream: string, from: number, after: string): ChainedPage | undefined {
+    const { count, last } = rowsOfPage(this.#streamSizes.get([stream, from, PAGE_SIZE]) as JoinedSizes);
+    const runs: ChainedRun[] = [];
+    let revision = from - 1;
+    let link = after;
+    for (let left = count; left > 0; left -= ROWS_AT_ONCE) {
+      const most = Math.min(left, ROWS_AT_ONCE);
+      const rows = this.#streamChained.get([stream, revision + 1, most]) as ChainedRows;
+      // The stream may be deleted meanwhile.
+      if (rows.revision === null) return undefined;
+      const run = checkedRun(rows, link);
+      if (run === undefined) return undefined;
+      runs.push(run);
+      ({ revision } = rows);
+      ({ link } = run);
+    }
+    return { kind: 'chained-page', runs, last, ...(count > 0 ? { revision } : {}) };
   }
 
   readLast(stream: string, most: number): Page {

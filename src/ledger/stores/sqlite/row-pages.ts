@@ -5,7 +5,7 @@ import type { Fields, Page, Run } from './sqlite-protocol.js';
 /** A page ends early once its events hold this much JSON, in bytes, so that large events cannot fill the memory. */
 const PAGE_TEXT = 1 << 20;
 /** Most rows taken from SQLite at once while a page is filled. */
-const ROWS_AT_ONCE = 50;
+export const ROWS_AT_ONCE = 50;
 
 const COLUMNS = ['position', 'stream', 'revision', 'id', 'type', 'data', 'metadata'] as const;
 const TEXTS = COLUMNS.join(` || char(${SEPARATOR.charCodeAt(0)}) || `);
@@ -61,8 +61,7 @@ interface RowsOfPage {
 
 /** Rows until the page is full; the first of them however long it is. */
 export function page({ sizes, joined, single }: RowsOfPage): Page {
-  const found = sizesIn(sizes(PAGE_SIZE));
-  const count = Math.max(thatFit(found, PAGE_TEXT), Math.min(found.length, 1));
+  const { count, last } = rowsOfPage(sizes(PAGE_SIZE));
   const runs: Run[] = [];
   let previous: Last | undefined;
   for (let left = count; left > 0; left -= ROWS_AT_ONCE) {
@@ -72,8 +71,14 @@ export function page({ sizes, joined, single }: RowsOfPage): Page {
     runs.push(isWhole(some) ? some.text! : single(previous, most).flatMap(fieldsOf));
     previous = some;
   }
-  const last = count === found.length && count < PAGE_SIZE;
   return { kind: 'page', runs, last, ...(previous ? { revision: previous.revision } : {}) };
+}
+
+/** How many of the next rows are a page, and whether no further ones follow. @param sizes of as many as a page has at most */
+export function rowsOfPage(sizes: JoinedSizes): { readonly count: number; readonly last: boolean } {
+  const found = sizesIn(sizes);
+  const count = Math.max(thatFit(found, PAGE_TEXT), Math.min(found.length, 1));
+  return { count, last: count === found.length && count < PAGE_SIZE };
 }
 
 function sizesIn({ sizes }: JoinedSizes): readonly number[] {

@@ -14,28 +14,19 @@ export const SEPARATOR = '\u001f';
 /** Events that follow each other: the fields of all, joined where that is possible. */
 export type Run = string | Fields;
 
-/** The fields of a run. */
-export function fieldsIn(run: Run): Fields {
-  return typeof run === 'string' ? run.split(SEPARATOR) : run;
-}
-
-/** The event whose fields begin there, without its position, which only readers need. */
-export function eventAt(fields: Fields, at: number): Omit<StoredEvent, 'position'> {
-  return {
-    stream: fields[at + 1] as string,
-    revision: Number(fields[at + 2]),
-    id: fields[at + 3] as string,
-    type: fields[at + 4] as string,
-    data: fields[at + 5] as string,
-    metadata: fields[at + 6] as string,
-  };
-}
-
 /** The events of a run. */
 export function* storedIn(run: Run): Generator<StoredEvent> {
-  const fields = fieldsIn(run);
+  const fields = typeof run === 'string' ? run.split(SEPARATOR) : run;
   for (let at = 0; at < fields.length; at += FIELDS_PER_ROW) {
-    yield { position: BigInt(fields[at]!), ...eventAt(fields, at) };
+    yield {
+      position: BigInt(fields[at]!),
+      stream: fields[at + 1] as string,
+      revision: Number(fields[at + 2]),
+      id: fields[at + 3] as string,
+      type: fields[at + 4] as string,
+      data: fields[at + 5] as string,
+      metadata: fields[at + 6] as string,
+    };
   }
 }
 
@@ -45,8 +36,9 @@ export type OpenedFor = 'writing' | 'reading';
 export type Request =
   /** Per append: stream, first revision, number of events, then id, type, data and metadata of each. */
   | { readonly kind: 'append'; readonly batch: readonly (string | number)[] }
-  /** With `after` the chain is checked as well, from the link before the first event on. */
-  | { readonly kind: 'read-stream'; readonly stream: string; readonly from: number; readonly after?: string }
+  | { readonly kind: 'read-stream'; readonly stream: string; readonly from: number }
+  /** The chain is checked as well, from the link before the first event on; the answer is a page if it is broken. */
+  | { readonly kind: 'read-chained'; readonly stream: string; readonly from: number; readonly after: string }
   | { readonly kind: 'read-last'; readonly stream: string; readonly most: number }
   | { readonly kind: 'read-all'; readonly after: number }
   | { readonly kind: 'delete'; readonly stream: string }
@@ -59,6 +51,7 @@ export type Answer =
   /** Per append an outcome and two numbers: see `OUTCOME`. Everything in it is durable. */
   | { readonly kind: 'appended'; readonly outcomes: readonly number[] }
   | Page
+  | ChainedPage
   | { readonly kind: 'deleted'; readonly head: number }
   | { readonly kind: 'head'; readonly head: number }
   | { readonly kind: 'closed' }
@@ -70,8 +63,27 @@ export interface Page {
   readonly last: boolean;
   /** Of its last event in its stream; absent if there is no event. */
   readonly revision?: number;
-  /** Of its last event, where each was seen to follow from the one before it. */
-  readonly link?: string;
+}
+
+/** Events of a stream that were seen to follow from each other. */
+export interface ChainedPage {
+  readonly kind: 'chained-page';
+  readonly runs: readonly ChainedRun[];
+  readonly last: boolean;
+  /** Of its last event in its stream; absent if there is no event. */
+  readonly revision?: number;
+}
+
+/** Events as their links cover them. */
+export interface ChainedRun {
+  /** A list of JSON in UTF-8, the links left out. */
+  readonly records: Uint8Array<ArrayBuffer>;
+  /** Of each, with commas between them. */
+  readonly positions: string;
+  /** Of each, the end of its metadata. */
+  readonly links: string;
+  /** Of the last. */
+  readonly link: string;
 }
 
 /** How one append of a batch has ended, and what the two numbers behind it mean. */

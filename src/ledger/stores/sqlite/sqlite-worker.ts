@@ -1,9 +1,8 @@
 import { rmSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { linkAfter } from './check-runs.js';
 import type { EventFile } from './event-file.js';
 import { openForReading, openForWriting, openingFailed, pidFile } from './open-file.js';
-import type { Answer, OpenedFor, Page, Request } from './sqlite-protocol.js';
+import type { Answer, OpenedFor, Request } from './sqlite-protocol.js';
 
 /** Answers requests until `close`. After a write that failed it only reads: what is on disk then is not certain. */
 function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentPort>): void {
@@ -27,7 +26,14 @@ function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentP
         write(() => ({ kind: 'deleted', head: events.delete(request.stream) }));
         break;
       case 'read-stream':
-        attempt(() => checked(events.readStream(request.stream, request.from), request.after));
+        attempt(() => events.readStream(request.stream, request.from));
+        break;
+      case 'read-chained':
+        attempt(
+          () =>
+            events.readChained(request.stream, request.from, request.after) ??
+            events.readStream(request.stream, request.from),
+        );
         break;
       case 'read-last':
         attempt(() => events.readLast(request.stream, request.most));
@@ -75,14 +81,9 @@ function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentP
   }
 
   function answer(message: Answer): void {
-    port.postMessage(message);
+    const handedOver = message.kind === 'chained-page' ? message.runs.map(({ records }) => records.buffer) : [];
+    port.postMessage(message, handedOver);
   }
-}
-
-/** A page whose chain was looked at. */
-function checked(page: Page, after: string | undefined): Page {
-  const link = after === undefined ? undefined : linkAfter(page.runs, after);
-  return link === undefined ? page : { ...page, link };
 }
 
 function messageOf(error: unknown): string {

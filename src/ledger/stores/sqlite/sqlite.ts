@@ -11,10 +11,11 @@ import type {
   Subscription,
 } from '../../event-store.js';
 import { Feed } from '../feed.js';
+import { OneByOne } from '../one-by-one.js';
 import { PendingAppends } from './pending-appends.js';
 import { RecentEvents } from './recent-events.js';
-import type { OpenedFor } from './sqlite-protocol.js';
-import { eventsOf, StoreThread } from './store-thread.js';
+import type { ChainedPage, OpenedFor, Page } from './sqlite-protocol.js';
+import { chainedEventsOf, eventsOf, StoreThread } from './store-thread.js';
 
 /** Interval, in milliseconds, at which a read-only store looks for new events of the writing process. */
 const LOOK_AGAIN = 250;
@@ -83,23 +84,35 @@ export class SqliteEventStore implements EventStore {
     });
   }
 
-  async *read(stream: string, from = 0, after?: string): AsyncIterable<RecordedEvent> {
+  read(stream: string, from = 0, after?: string): AsyncIterable<RecordedEvent> {
+    return new OneByOne(this.#pages(stream, from, after));
+  }
+
+  async *#pages(stream: string, from: number, after: string | undefined): AsyncGenerator<readonly RecordedEvent[]> {
     this.#checkOpen();
-    const pageFrom = (begin: number, link: string | undefined) =>
-      this.#thread.page({ kind: 'read-stream', stream, from: begin, ...(link === undefined ? {} : { after: link }) });
-    let next = pageFrom(from, after);
-    let before = after;
-    for (;;) {
+    let next = this.#page(stream, from, after);
+    for (let begin = from, before = after; ;) {
       const page = await next;
-      if (!page.last && page.revision !== undefined) {
+      const { last, revision = begin } = page;
+      const link = page.kind === 'chained-page' ? page.runs.at(-1)?.link : undefined;
+      if (!last) {
         // The thread reads the next page while this one is parsed and used.
-        next = pageFrom(page.revision + 1, page.link);
+        next = this.#page(stream, revision + 1, link);
         next.catch(() => undefined);
       }
-      for (const event of eventsOf(page, before)) yield event;
-      if (page.last) return;
-      before = page.link;
+      yield page.kind === 'page'
+        ? eventsOf(page)
+        : (chainedEventsOf(page, before!) ??
+          eventsOf(await this.#thread.page({ kind: 'read-stream', stream, from: begin })));
+      if (last) return;
+      begin = revision + 1;
+      before = link;
     }
+  }
+
+  #page(stream: string, from: number, after: string | undefined): Promise<Page | ChainedPage> {
+    if (after === undefined) return this.#thread.page({ kind: 'read-stream', stream, from });
+    return this.#thread.chainedPage({ kind: 'read-chained', stream, from, after });
   }
 
   async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {

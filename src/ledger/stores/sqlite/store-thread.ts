@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
-import { linkIn } from '../../chain.js';
-import { parseEvent } from '../../stored-event.js';
+import { checkedEvent, parseEvent, type ChainedRecord } from '../../stored-event.js';
+import { linkAt } from './chained-rows.js';
 import { storedIn } from './sqlite-protocol.js';
-import type { Answer, OpenedFor, Page, Request } from './sqlite-protocol.js';
+import type { Answer, ChainedPage, OpenedFor, Page, Request } from './sqlite-protocol.js';
 
 /** The worker thread that has the file open. Every request is answered, even if the thread dies. */
 export class StoreThread {
@@ -70,6 +70,13 @@ export class StoreThread {
     return answer;
   }
 
+  /** A page of events whose chain was checked, or a page if there is something that whoever reads them has to check. */
+  async chainedPage(request: Request & { readonly kind: 'read-chained' }): Promise<ChainedPage | Page> {
+    const answer = await this.ask(request);
+    if (answer.kind !== 'chained-page' && answer.kind !== 'page') throw this.unexpected(answer);
+    return answer;
+  }
+
   /** The error for an unexpected answer. */
   unexpected(answer: Answer): StoreUnavailable {
     return new StoreUnavailable(
@@ -107,15 +114,38 @@ export class StoreThread {
   }
 }
 
-/** @param after link before the first event, which counts if the thread saw that every event follows */
-export function eventsOf({ runs, link: checked }: Page, after?: string): readonly RecordedEvent[] {
+/** The events of a page. */
+export function eventsOf({ runs }: Page): readonly RecordedEvent[] {
   const events: RecordedEvent[] = [];
-  let link = checked === undefined ? undefined : after;
-  for (const run of runs) {
-    for (const stored of storedIn(run)) {
-      events.push(parseEvent(stored, link));
-      if (link !== undefined) link = linkIn(stored);
+  for (const run of runs) for (const stored of storedIn(run)) events.push(parseEvent(stored));
+  return events;
+}
+
+/**
+ * The events of a page whose chain was checked; undefined if their links cover something that is no list of events.
+ * @param after link before the first of them
+ */
+export function chainedEventsOf({ runs }: ChainedPage, after: string): readonly RecordedEvent[] | undefined {
+  const events: RecordedEvent[] = [];
+  let link = after;
+  for (const { records, positions, links } of runs) {
+    const places = positions.split(',');
+    const parsed = recordsIn(records);
+    if (parsed?.length !== places.length) return undefined;
+    for (const [index, record] of parsed.entries()) {
+      const next = linkAt(links, index)!;
+      events.push(checkedEvent(record, BigInt(places[index]!), next, link));
+      link = next;
     }
   }
   return events;
+}
+
+function recordsIn(json: Uint8Array<ArrayBuffer>): readonly ChainedRecord[] | undefined {
+  try {
+    const records = JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString()) as ChainedRecord[];
+    return records.every(({ metadata }) => typeof metadata === 'object' && metadata !== null) ? records : undefined;
+  } catch {
+    return undefined;
+  }
 }
