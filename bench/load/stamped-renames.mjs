@@ -35,7 +35,7 @@ export function stampedRename({ path, host, organizationId, userId, publicKey, p
 
 /**
  * One keep-alive connection that sends the next request when the answer to the last one is complete, until there is none.
- * `answered` is told the milliseconds of each. Rejects for an answer that is not 200.
+ * `answered` is told the milliseconds of each. What is answered with 409 is sent again; rejects for any other answer that is not 200.
  */
 export function connection(url, next, answered) {
   const { hostname, port } = new URL(url);
@@ -44,8 +44,9 @@ export function connection(url, next, answered) {
     socket.setNoDelay(true);
     let started = 0;
     let buffer = '';
+    let request;
     const send = () => {
-      const request = next();
+      request = next();
       if (!request) return socket.end(resolve);
       started = performance.now();
       socket.write(request);
@@ -58,6 +59,11 @@ export function connection(url, next, answered) {
       if (headEnd < 0) return;
       const length = Number(/content-length: (\d+)/i.exec(buffer)?.[1] ?? 0);
       if (buffer.length < headEnd + 4 + length) return;
+      if (buffer.startsWith('HTTP/1.1 409')) {
+        // Other coordinators were first too often: the same request again, as the answer says.
+        buffer = '';
+        return socket.write(request);
+      }
       if (!buffer.startsWith('HTTP/1.1 200')) return reject(new Error(buffer.slice(0, 600)));
       answered(performance.now() - started);
       buffer = '';
