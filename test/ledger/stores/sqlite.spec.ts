@@ -602,7 +602,7 @@ describe('a chain that is checked where it is read', () => {
     const facts = odd.map((text) => ({
       id: `id ${text}`,
       type: `Type ${text}`,
-      data: { text, __proto__: 1, 10: [text] },
+      data: { text, ['__proto__']: 1, 10: [text] },
       metadata,
     }));
     const store = await open();

@@ -57,21 +57,20 @@ export type Answer =
   | { readonly kind: 'closed' }
   | { readonly kind: 'failed'; readonly message: string };
 
-export interface Page {
-  readonly kind: 'page';
-  readonly runs: readonly Run[];
+interface PageOf<R> {
+  readonly runs: readonly R[];
   readonly last: boolean;
   /** Of its last event in its stream; absent if there is no event. */
   readonly revision?: number;
 }
 
+export interface Page extends PageOf<Run> {
+  readonly kind: 'page';
+}
+
 /** Events of a stream that were seen to follow from each other. */
-export interface ChainedPage {
+export interface ChainedPage extends PageOf<ChainedRun> {
   readonly kind: 'chained-page';
-  readonly runs: readonly ChainedRun[];
-  readonly last: boolean;
-  /** Of its last event in its stream; absent if there is no event. */
-  readonly revision?: number;
 }
 
 /** Events as their links cover them. */
