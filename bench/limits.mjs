@@ -145,12 +145,12 @@ const typedPayloads = (count) =>
       message: { text: '' },
     }),
   );
-const policies = (count, condition) => ({
+const policies = (count, condition, consensus = 'approvers.count() >= 1') => ({
   policies: Array.from({ length: count }, (_, index) => ({
     policyName: `policy ${last} ${index}`,
     effect: 'EFFECT_ALLOW',
     condition: condition(index),
-    consensus: 'approvers.count() >= 1',
+    consensus,
     notes: '',
   })),
 });
@@ -171,8 +171,26 @@ for (let count = 0; count < 2 * rounds; count++) writers.push(await stranger());
 const activityOf = ({ text }) => JSON.parse(text).activity.id;
 
 const plain = await stranger();
-const asked = await stranger();
-await done(submit(asked, 'CREATE_POLICIES', policies(40, names)));
+/** A stranger's organization with these policies, and a user to whom they apply: the root quorum decides without them. */
+async function under(...all) {
+  const by = await stranger();
+  const key = generateApiKeyPair(randomBytes);
+  for (const some of all) await done(submit(by, 'CREATE_POLICIES', some));
+  const apiKeys = [{ apiKeyName: 'key', publicKey: key.publicKey }];
+  const users = [{ userName: 'User', accessType: 'ACCESS_TYPE_API', userTags: [], authenticators: [], apiKeys }];
+  await done(submit(by, 'CREATE_USERS', { users }));
+  return { ...by, key };
+}
+const signTyped = (by, count) =>
+  submit(by, 'SIGN_RAW_PAYLOADS', {
+    signWith: by.signWith,
+    payloads: typedPayloads(count),
+    encoding: 'PAYLOAD_ENCODING_EIP712',
+    hashFunction: 'HASH_FUNCTION_NO_OP',
+  });
+const asked = await under(policies(40, names));
+const many = await under(policies(100, (index) => `eth.eip_712.domain.name == '${index}'`));
+const voters = await under(policies(4, () => "eth.eip_712.domain.name != 'nothing'", 'approvers.count() >= 2'));
 const reader = await stranger();
 const tokens = activityOf(await sign(reader, token.repeat(2_100)));
 const texts = activityOf(await sign(reader, JSON.stringify(Array.from({ length: 130_000 }, () => '{'))));
@@ -199,13 +217,9 @@ const requests = {
       'CREATE_POLICIES',
       policies(1, () => clause(1_630, 8)),
     ),
-  'policies that take 480,000 steps': () =>
-    submit(asked, 'SIGN_RAW_PAYLOADS', {
-      signWith: asked.signWith,
-      payloads: typedPayloads(83),
-      encoding: 'PAYLOAD_ENCODING_EIP712',
-      hashFunction: 'HASH_FUNCTION_NO_OP',
-    }),
+  'policies that take 480,000 steps': () => signTyped(asked, 83),
+  '1,000 payloads under 100 policies, which take more': () => signTyped(many, 1_000),
+  '1,000 payloads that wait for votes by 4 policies': () => signTyped(voters, 1_000),
   'a contract interface of 400,000 characters, read in a thread': () =>
     submit(plain, 'CREATE_SMART_CONTRACT_INTERFACE', {
       label: `label ${last}`,

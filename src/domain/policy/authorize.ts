@@ -1,5 +1,5 @@
 import { partsOf, Question, type AuthorizationContext, type Part } from './question.js';
-import type { Evaluation, PartQuestion } from './part-question.js';
+import type { Answer, Evaluation, PartQuestion } from './part-question.js';
 import type { PolicySet } from './policy-set.js';
 import { isRootPossible, isRootQuorumMet } from './root-quorum.js';
 import { unreadable, type Approval, type AuthorizationRequest, type PolicyOutcome } from './types.js';
@@ -52,9 +52,13 @@ interface PartAuthorization {
 export function authorizeEach(question: Question): readonly PartAuthorization[] {
   const { request, context } = question;
   const isRootPathOpen = isRootPossible(context.rootQuorum, request.submitterId);
+  const known = new Map<readonly Answer[], Authorization>();
   return partsOf(request).map((part) => {
     const ofPart = question.about(part);
-    return { part, ofPart, authorization: authorizePart(request, ofPart, isRootPathOpen) };
+    const { answers } = ofPart;
+    const authorization = known.get(answers) ?? authorizePart(request, ofPart, isRootPathOpen);
+    known.set(answers, authorization);
+    return { part, ofPart, authorization };
   });
 }
 
@@ -149,20 +153,34 @@ export function couldContribute(
 /** From the best to the worst. */
 const severity = ['allow', 'consensus-needed', 'deny-implicit', 'deny-explicit'] as const;
 
+type OfPart = Authorization & { readonly of: string | undefined };
+
 /** The decision about several payloads: the worst of all. An outcome that is the same for all appears once. */
-function combined(parts: readonly (Authorization & { readonly of: string | undefined })[]): Authorization {
+function combined(parts: readonly OfPart[]): Authorization {
   const [first, ...others] = parts;
   if (!first) throw new Error('there is nothing to decide on');
   if (others.length === 0) return { outcome: first.outcome, by: first.by, evaluations: first.evaluations };
   const worst = parts.reduce((a, b) => (severity.indexOf(b.outcome) > severity.indexOf(a.outcome) ? b : a));
-  const evaluations = first.evaluations.flatMap((_, index) => {
-    const said = parts.map(({ of, evaluations }) => ({ ...evaluations[index]!, ...(of === undefined ? {} : { of }) }));
-    const distinct = new Map(said.toReversed().map((one) => [`${one.outcome} ${one.doubt ?? ''}`, one]));
-    if (distinct.size === 1) {
-      const { of: _of, ...alike } = said[0]!;
-      return [alike];
-    }
-    return [...distinct.values()].toReversed();
-  });
+  // Within a run of parts that share their evaluations, the first and the last say all.
+  const ends = parts.filter(
+    ({ evaluations }, index) =>
+      evaluations !== parts[index - 1]?.evaluations || evaluations !== parts[index + 1]?.evaluations,
+  );
+  const evaluations = first.evaluations.flatMap((_, index) => distinctOutcomes(ends, index));
   return { outcome: worst.outcome, by: worst.by, evaluations };
+}
+
+/** Each outcome of one policy, with the first part that has it; in the order of the last parts that have them. */
+function distinctOutcomes(parts: readonly OfPart[], index: number): Evaluation[] {
+  const firstWith = new Map<string, OfPart>();
+  for (const part of parts) {
+    const { outcome, doubt = '' } = part.evaluations[index]!;
+    const key = `${outcome} ${doubt}`;
+    const earlier = firstWith.get(key) ?? part;
+    firstWith.delete(key);
+    firstWith.set(key, earlier);
+  }
+  const told = Array.from(firstWith.values(), ({ of, evaluations }) => ({ of, evaluation: evaluations[index]! }));
+  if (told.length === 1) return told.map(({ evaluation }) => evaluation);
+  return told.map(({ of, evaluation }) => ({ ...evaluation, ...(of === undefined ? {} : { of }) }));
 }

@@ -37,8 +37,24 @@ export function ballotOf(
     tenant,
     rootQuorum: { threshold: rootQuorum.threshold, userIds: [...rootQuorum.userIds] },
     isRootPossible: isRootPossible(rootQuorum, request.submitterId),
-    parts: [...new Map(parts.map((part) => [JSON.stringify(part), part])).values()],
+    parts: distinct(parts),
     users: [...users],
     cast: approvals,
   };
+}
+
+/** Those that votes decide alike, once. A clause goes by a number, because it can be long and in every part. */
+function distinct(parts: readonly DecidedByVotes[]): readonly DecidedByVotes[] {
+  const numbers = new Map<string, number>();
+  const numberOf = (clause: string): number => {
+    const number = numbers.get(clause) ?? numbers.size;
+    numbers.set(clause, number);
+    return number;
+  };
+  const found = new Map<string, DecidedByVotes>();
+  for (const part of new Set(parts)) {
+    const { allows, denies, isDenied, isOwn } = part;
+    found.set(JSON.stringify([allows.map(numberOf), denies.map(numberOf), isDenied, isOwn]), part);
+  }
+  return [...found.values()];
 }

@@ -100,11 +100,13 @@ export function votesMissing(
   for (const part of partsOf(request)) {
     const ofPart = question.about(part);
     const evaluations = ofPart.answers.map(({ evaluation }) => evaluation);
+    // A DENY may be in doubt only because the explanation is at its end.
+    if (steps.isSpent) return { policies: found, ...rootQuorum };
     if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_DENY_EXPLICIT')) return { policies: [], ...rootQuorum };
     if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_ALLOW')) continue;
-    for (const policy of context.policies) {
-      const evaluation = evaluations.find(({ policyId }) => policyId === policy.policyId);
-      if (evaluation?.outcome !== 'OUTCOME_REQUIRES_CONSENSUS') continue;
+    for (const [index, policy] of question.asked.entries()) {
+      const evaluation = evaluations[index]!;
+      if (evaluation.outcome !== 'OUTCOME_REQUIRES_CONSENSUS') continue;
       if (steps.left <= 0) return { policies: found, ...rootQuorum };
       const because = ofPart.decidingPart(policy, evaluation);
       const missing = question.missingFor(policy);
@@ -122,10 +124,14 @@ export function votesMissing(
 
 /** What is missing for every payload appears once. */
 function alikeOnce(found: VotesMissing['policies'], parts: number): VotesMissing['policies'] {
-  return found.flatMap((one, index) => {
-    const ofPolicy = found.filter(({ policyId }) => policyId === one.policyId);
-    if (ofPolicy.length < parts) return [one];
+  const ofPolicy = new Map<string, number>();
+  for (const { policyId } of found) ofPolicy.set(policyId, (ofPolicy.get(policyId) ?? 0) + 1);
+  const told = new Set<string>();
+  return found.flatMap((one) => {
     const { of: _of, ...alike } = one;
-    return found.findIndex(({ policyId }) => policyId === one.policyId) === index ? [alike] : [];
+    if (ofPolicy.get(one.policyId)! < parts) return [one];
+    if (told.has(one.policyId)) return [];
+    told.add(one.policyId);
+    return [alike];
   });
 }

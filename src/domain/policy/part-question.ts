@@ -80,11 +80,11 @@ export class PartQuestion {
   }
 
   get answers(): readonly Answer[] {
-    if (!this.knownAnswers) {
+    this.knownAnswers ??= this.question.answersOnceSpent.or(() => {
       const { inOrder, asked } = this.question;
       const answers = new Map(inOrder.map((policy) => [policy, this.answerOf(policy)]));
-      this.knownAnswers = asked.map((policy) => answers.get(policy)!);
-    }
+      return asked.map((policy) => answers.get(policy)!);
+    });
     return this.knownAnswers;
   }
 
@@ -115,6 +115,10 @@ export class PartQuestion {
 
   /** What further approvals could change. */
   decidedByVotes(): DecidedByVotes {
+    return this.question.votesOnceSpent.or(() => this.readButConsensuses());
+  }
+
+  private readButConsensuses(): DecidedByVotes {
     const allows = new Set<string>();
     const denies = new Set<string>();
     let isDenied = false;

@@ -1,11 +1,11 @@
 import { rulesNumber } from '../activity/rules.js';
-import { OutOfSteps, Steps } from '../steps.js';
+import { OutOfSteps, Steps, weights } from '../steps.js';
 import { Voters, type VoteBounds } from './consensus.js';
 import type { Reading } from './doubt.js';
 import { evaluate, type Scope } from './evaluate.js';
 import { ClausesRead } from './language.js';
 import { approvalNamespaces, type PolicyEnvironment } from './namespaces.js';
-import { PartQuestion } from './part-question.js';
+import { PartQuestion, type Answer, type DecidedByVotes } from './part-question.js';
 import { byId, policySetOf, type PolicySet } from './policy-set.js';
 import { rootsOf } from './roots.js';
 import { PolicyError, type CheckedExpression } from './syntax.js';
@@ -88,6 +88,10 @@ export class Question {
   private readonly policies: readonly Policy[];
   private knownInOrder: readonly Policy[] | undefined;
   private readonly tenant: string;
+  /** What policies say of the parts that are asked about once the steps are used up. */
+  readonly answersOnceSpent: OnceSpent<readonly Answer[]>;
+  /** What votes decide about them. */
+  readonly votesOnceSpent: OnceSpent<DecidedByVotes>;
 
   constructor(
     readonly request: AuthorizationRequest,
@@ -102,6 +106,9 @@ export class Question {
     this.clauses = context.clauses ?? new ClausesRead(environment, tenant);
     this.policies = [...context.policies];
     this.differing = differingNames(request.parts ?? []);
+    const cost = (): number => weights.policyAsked * this.inOrder.length;
+    this.answersOnceSpent = new OnceSpent(this.steps, cost);
+    this.votesOnceSpent = new OnceSpent(this.steps, cost);
   }
 
   /** `part` is one payload of the request, or all of it. */
@@ -272,6 +279,27 @@ export class Question {
       if (user) resolved.set(userId, { user, credential });
     }
     return [...resolved.values()];
+  }
+}
+
+/**
+ * Once the steps are used up, every policy is in doubt whatever the part is: that is found for one part and holds for
+ * the others. Else a request of many payloads would cost most after it has nothing left to spend.
+ */
+class OnceSpent<Found> {
+  private found: Found | undefined;
+
+  /** `cost` is what asking about one part takes. */
+  constructor(
+    private readonly steps: Steps,
+    private readonly cost: () => number,
+  ) {}
+
+  or(find: () => Found): Found {
+    if (!this.steps.isSpent) return find();
+    if (this.found === undefined) return (this.found = find());
+    this.steps.note(this.cost());
+    return this.found;
   }
 }
 

@@ -11,6 +11,8 @@ import {
   type PolicyUser,
   type PolicyValue,
 } from '../../../src/domain/policy/types.js';
+import { ballotOf } from '../../../src/domain/policy/ballot.js';
+import { Steps, weights } from '../../../src/domain/steps.js';
 import { environment } from './environment.js';
 
 interface Vector {
@@ -431,5 +433,56 @@ describe('authorizing', () => {
         error: expect.stringContaining('more than 500000 steps are needed') as unknown,
       },
     ]);
+  });
+
+  describe('once the steps are used up', () => {
+    /** What is asked of 50 policies about so many payloads, of which the first take all steps. */
+    const askedOf = (payloads: number, budget: number) => {
+      let asked = 0;
+      const policies = Array.from({ length: 50 }, (_, at): Policy => {
+        const { effect, ...rest } = policy({
+          policyId: String(at),
+          effect: at === 7 ? 'EFFECT_DENY' : 'EFFECT_ALLOW',
+          condition: `wallet.id == '${at}'`,
+          consensus: at % 2 === 0 ? 'approvers.count() >= 2' : 'true',
+        });
+        return Object.defineProperty({ ...rest, effect }, 'effect', { get: () => ((asked += 1), effect) });
+      });
+      const parts = Array.from({ length: payloads }, (_, at) => ({
+        name: String(at),
+        resources: { wallet: { id: String(at), imported: true, label: 'x' } },
+      }));
+      const steps = new Steps(budget);
+      return { request: { ...request, parts }, context: { ...context(policies), steps }, asked: () => asked, steps };
+    };
+    const by = [approval('ops-1', 'o1')];
+
+    it('no payload is decided by itself any more', () => {
+      const [some, more] = [askedOf(200, 90_000), askedOf(1_000, 90_000)];
+      const decided = authorize(some.request, by, some.context);
+      expect(decided).toMatchObject({ outcome: 'deny-explicit', by: 'policy' });
+      expect(decided.evaluations.filter(({ policyId }) => policyId === '7')).toMatchObject([
+        { outcome: 'OUTCOME_DENY_EXPLICIT', of: '7' },
+        { outcome: 'OUTCOME_DENY_IMPLICIT', of: '0' },
+        { outcome: 'OUTCOME_DENY_EXPLICIT', doubt: 'unreadable', error: 'more than 90000 steps are needed' },
+      ]);
+      expect(decided.evaluations.filter(({ policyId }) => policyId === '9')).toMatchObject([
+        { outcome: 'OUTCOME_ALLOW', of: '9' },
+        { outcome: 'OUTCOME_DENY_IMPLICIT', of: '0' },
+        { outcome: 'OUTCOME_ERROR', doubt: 'unreadable' },
+      ]);
+      expect(authorize(more.request, by, more.context).evaluations).toEqual(decided.evaluations);
+      expect(some.asked()).toBe(more.asked());
+      // Each payload costs what asking about it would.
+      expect(more.steps.spent - some.steps.spent).toBe(800 * 50 * weights.policyAsked);
+    });
+
+    it('what votes decide is read once', () => {
+      const [some, more] = [askedOf(200, 5_000), askedOf(1_000, 5_000)];
+      const { parts } = ballotOf(some.request, by, some.context);
+      expect(parts.at(-1)).toEqual({ allows: [], denies: [], isDenied: true, isOwn: false });
+      expect(ballotOf(more.request, by, more.context).parts).toEqual(parts);
+      expect(some.asked()).toBe(more.asked());
+    });
   });
 });

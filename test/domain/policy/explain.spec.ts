@@ -130,4 +130,20 @@ describe('telling what an activity waits for', () => {
     expect(told.length).toBeGreaterThan(0);
     expect(told.length).toBeLessThan(policies.length);
   });
+
+  it('is told of the payloads that its steps last for, whatever a DENY in doubt would say of the others', () => {
+    const waits = policy(0, { consensus: 'approvers.count() >= 2' });
+    // What takes most is read before the DENY, of each payload.
+    const long = policy(1, { condition: longAndFalse(300, 0).replace('requester.alias', 'wallet.id') });
+    const deny: Policy = { ...policy(2, { condition: "wallet.id == 'nobody'" }), effect: 'EFFECT_DENY' };
+    const parts = Array.from({ length: 1_000 }, (_, at) => ({
+      name: `payload ${at}`,
+      resources: { wallet: { id: `wallet ${at}`, imported: true, label: '' } },
+    }));
+    const { context } = asked([waits, long, deny]);
+    const { policies: told } = votesMissing({ ...request, parts }, approvals, context);
+    expect(told[0]).toMatchObject({ policyId: 'policy 000', of: 'payload 0', fewest: 1 });
+    expect(told.length).toBeGreaterThan(9);
+    expect(told.length).toBeLessThan(1_000);
+  });
 });
