@@ -126,9 +126,35 @@ export const bounds = [
   {
     repair: 'An evaluation of a clause has 100 000 steps.',
     file: 'src/domain/policy/evaluate.ts',
-    from: 'this.steps = steps.upTo(maxSteps);',
-    to: 'this.steps = steps.upTo(Infinity);',
+    from: 'this.budget = steps.upTo(maxSteps);',
+    to: 'this.budget = steps.upTo(Infinity);',
     test: 'test/domain/policy/resource-namespaces.spec.ts',
+  },
+  {
+    repair: 'What an evaluation has taken is taken from every budget when it ends.',
+    file: 'src/domain/policy/evaluate.ts',
+    from: `    } finally {
+      this.settle();`,
+    to: '    } finally {',
+    test: 'test/domain/policy/evaluate.spec.ts',
+    named: 'from every budget what it takes from its own',
+  },
+  {
+    repair: 'An evaluation has no more steps than the meter of its request.',
+    file: 'src/domain/steps.ts',
+    from: 'return Math.min(super.room, this.meter.left);',
+    to: 'return super.room;',
+    test: 'test/domain/policy/evaluate.spec.ts',
+    named: 'from every budget what it takes from its own',
+  },
+  {
+    repair: 'An evaluation knows what is taken by a value that it asks for.',
+    file: 'src/domain/policy/evaluate.ts',
+    from: `        this.settle();
+        const value = this.scope.value(node.name);`,
+    to: '        const value = this.scope.value(node.name);',
+    test: 'test/domain/policy/evaluate.spec.ts',
+    named: 'with what a value takes that it asks for',
   },
   {
     repair: 'A clause has 8 192 parts.',

@@ -182,7 +182,7 @@ export const repairs = [
     rule: 'R1',
     repair: 'A used-up budget of steps is unreadable.',
     file: 'src/domain/policy/evaluate.ts',
-    from: 'value = this.unreadable = new Unreadable(located(`more than ${error.budget} steps are needed`, this.at));',
+    from: 'value = this.unreadable = new Unreadable(located(`more than ${error.budget} steps are needed`, this.last.at));',
     to: 'value = false;',
     test: 'test/nets/fail-closed.spec.ts',
     named: 'whatever member of the policy language',

@@ -134,6 +134,18 @@ export class Steps {
     return this.of ? Math.min(own, this.of.left) : own;
   }
 
+  /** What can be taken without anything being refused, here or where it is also taken. */
+  get room(): number {
+    const own = this.budget - this.used;
+    return this.of ? Math.min(own, this.of.room) : own;
+  }
+
+  /** Takes at once what pieces of work took together, for which there was `room`. */
+  settle(steps: number): void {
+    this.used += steps;
+    this.of?.settle(steps);
+  }
+
   get isSpent(): boolean {
     return this.used > this.budget || this.of?.isSpent === true;
   }
@@ -210,6 +222,15 @@ class DecisionSteps extends Steps {
     budget: number,
   ) {
     super(budget);
+  }
+
+  override get room(): number {
+    return Math.min(super.room, this.meter.left);
+  }
+
+  override settle(steps: number): void {
+    this.meter.note(steps);
+    super.settle(steps);
   }
 
   override take(work: Work, count = 1): void {

@@ -18,8 +18,10 @@ export function isCertain({ truth, doubt }: Reading): boolean {
 }
 
 /** The outcome of several expressions joined by `&&`. */
-export function conjunction(truths: readonly Truth[]): Truth {
-  return (['false', 'not-applicable', 'unreadable'] as const).find((truth) => truths.includes(truth)) ?? 'true';
+export function conjunction(...truths: readonly Truth[]): Truth {
+  if (truths.includes('false')) return 'false';
+  if (truths.includes('not-applicable')) return 'not-applicable';
+  return truths.includes('unreadable') ? 'unreadable' : 'true';
 }
 
 /** The value of a boolean expression during evaluation. */

@@ -1,4 +1,4 @@
-import { OutOfSteps, Steps, type Work } from '../steps.js';
+import { OutOfSteps, Steps, weights, type Work } from '../steps.js';
 import { graver, stronger, type Outcome, type Reading } from './doubt.js';
 import { areDynamicallyEqual, areEqual } from './equality.js';
 import type { Predicate } from './functions/function.js';
@@ -51,8 +51,12 @@ export interface Place {
 export class Evaluation {
   /** The values of predicates' variables, by slot. */
   readonly variables: (PolicyValue | undefined)[] = [];
-  readonly steps: Steps;
-  private at: Position = { line: 1, column: 1 };
+  private readonly budget: Steps;
+  /** Steps taken and not yet settled: to count each through all budgets would take longer than most of the work. */
+  private taken = 0;
+  /** How many may be. */
+  private most = 0;
+  private last: Place = { at: { line: 1, column: 1 } };
   /** One reason of each kind is enough: a long list does not need as many. */
   private unreadable: Unreadable | undefined;
   private notApplicable: NotApplicable | undefined;
@@ -62,7 +66,13 @@ export class Evaluation {
     steps: Steps,
     private readonly known?: ReadonlyMap<CheckedExpression, PolicyValue>,
   ) {
-    this.steps = steps.upTo(maxSteps);
+    this.budget = steps.upTo(maxSteps);
+  }
+
+  /** The budget, for what counts by itself. */
+  get steps(): Steps {
+    this.settle();
+    return this.budget;
   }
 
   /** The time of the decision. */
@@ -77,26 +87,34 @@ export class Evaluation {
       value = this.value(expression);
     } catch (error) {
       if (!(error instanceof OutOfSteps)) throw error;
-      value = this.unreadable = new Unreadable(located(`more than ${error.budget} steps are needed`, this.at));
+      value = this.unreadable = new Unreadable(located(`more than ${error.budget} steps are needed`, this.last.at));
+    } finally {
+      this.settle();
     }
     const truth = value instanceof Doubt ? value.kind : value === true ? 'true' : 'false';
     return { truth, doubt: this.unreadable ?? this.notApplicable };
   }
 
+  // The methods that run for every part have no functions within: for those, V8 would put what they refer to on the heap each time.
+
   /** The value of a part of the expression. */
   value(node: CheckedExpression): PolicyValue {
-    this.step(node, 'policyNode');
+    this.last = node;
+    if (this.taken + weights.policyNode <= this.most) this.taken += weights.policyNode;
+    else this.stepBeyond('policyNode', 1);
     switch (node.kind) {
       case 'constant':
         return node.value;
       case 'root': {
+        // It may count, too.
+        this.settle();
         const value = this.scope.value(node.name);
         return value === undefined ? this.lacks(node, node.name) : this.typed(value, node, node.name);
       }
       case 'variable':
         return this.typed(this.variables[node.slot], node, node.path);
       case 'list':
-        return node.items.map((item) => this.value(item));
+        return this.items(node);
       case 'field': {
         const record = this.value(node.of);
         if (record instanceof Doubt) return record;
@@ -121,12 +139,19 @@ export class Evaluation {
       }
       case 'comparison':
         return this.comparison(node);
-      case 'cast': {
-        const value = this.value(node.of);
-        if (value instanceof Doubt || isOfType(value, node.type)) return value;
-        return this.cannotRead(node, () => `${kindOf(value)} is read where the type must be ${node.type.kind}`);
-      }
+      case 'cast':
+        return this.cast(node);
     }
+  }
+
+  private items({ items }: Extract<CheckedExpression, { kind: 'list' }>): PolicyValue {
+    return items.map((item) => this.value(item));
+  }
+
+  private cast(node: Extract<CheckedExpression, { kind: 'cast' }>): PolicyValue {
+    const value = this.value(node.of);
+    if (value instanceof Doubt || isOfType(value, node.type)) return value;
+    return this.cannotRead(node, () => `${kindOf(value)} is read where the type must be ${node.type.kind}`);
   }
 
   /** The value of a bool part. */
@@ -136,13 +161,20 @@ export class Evaluation {
 
   /** A value just read, if it has its declared type; values from a request are not trusted to. */
   typed(value: PolicyValue | undefined, node: Place & { readonly type: PolicyType }, path: string): PolicyValue {
+    return value !== undefined && isOfType(value, node.type) ? value : this.mistyped(value, node, path);
+  }
+
+  private mistyped(
+    value: PolicyValue | undefined,
+    node: Place & { readonly type: PolicyType },
+    path: string,
+  ): PolicyValue {
     if (value === undefined) return this.cannotRead(node, () => `missing field: ${path}`);
     if (value instanceof Doubt) {
       if (value === this.unreadable || value === this.notApplicable) return value;
       if (value instanceof NotApplicable) return this.lacks(node, path);
       return this.cannotRead(node, () => `${path} cannot be read: ${value.reason}`);
     }
-    if (isOfType(value, node.type)) return value;
     return this.cannotRead(node, () => `the value of ${path} does not fit its type ${node.type.kind}`);
   }
 
@@ -158,8 +190,30 @@ export class Evaluation {
 
   /** Counts work about to be done. @throws {OutOfSteps} */
   step(node: Place, work: Work, count = 1): void {
-    this.at = node.at;
-    this.steps.take(work, count);
+    this.last = node;
+    const steps = weights[work] * count;
+    if (this.taken + steps <= this.most) this.taken += steps;
+    else this.stepBeyond(work, count);
+  }
+
+  /** Counts where there is no room known. @throws {OutOfSteps} */
+  private stepBeyond(work: Work, count: number): void {
+    this.settle();
+    const steps = weights[work] * count;
+    const { room } = this.budget;
+    if (steps > room) {
+      this.budget.take(work, count);
+    } else {
+      this.most = room;
+      this.taken = steps;
+    }
+  }
+
+  /** From here on, room has to be asked for again. */
+  private settle(): void {
+    if (this.taken > 0) this.budget.settle(this.taken);
+    this.taken = 0;
+    this.most = 0;
   }
 
   private given(node: CheckedExpression): PolicyValue | undefined {
@@ -241,9 +295,8 @@ export class Evaluation {
           : areEqual(this, node, equality, left, right);
       return isEqual instanceof Doubt ? isEqual : isEqual === (operator === '==');
     }
-    if (equality === 'dynamic' && (typeof left !== 'bigint' || typeof right !== 'bigint')) {
-      return this.cannotRead(node, () => `\`${operator}\` cannot compare ${kindOf(left)} with ${kindOf(right)}`);
-    }
+    if (equality === 'dynamic' && (typeof left !== 'bigint' || typeof right !== 'bigint'))
+      return this.incomparable(node, left, right);
     switch (operator) {
       case '<':
         return left < right;
@@ -254,5 +307,13 @@ export class Evaluation {
       case '>=':
         return left >= right;
     }
+  }
+
+  private incomparable(
+    node: Extract<CheckedExpression, { kind: 'comparison' }>,
+    left: PolicyValue,
+    right: PolicyValue,
+  ): Outcome {
+    return this.cannotRead(node, () => `\`${node.operator}\` cannot compare ${kindOf(left)} with ${kindOf(right)}`);
   }
 }

@@ -107,6 +107,9 @@ const time: Namespace = {
   value: (_request, _approvals, { now }) => ({ now: BigInt(Math.floor(now)) }),
 };
 
+/** What is the same for every payload of a request. */
+export const ofWholeRequest: ReadonlySet<string> = new Set(['activity', requester.name, time.name]);
+
 /**
  * The namespaces of client protocol 9.3. `params` are the fields of `activity.params`; `extra` adds resource namespaces,
  * where a nested name such as `eth.tx` is a field of the root `eth`.
@@ -132,7 +135,10 @@ export function policyEnvironment(
       },
     },
     // What a type of activity does not expose is not applicable, whatever is sent.
-    value: ({ activity: { params: given, ...rest } }) => ({ ...rest, params: { ...unexposed, ...given } }),
+    value: ({ activity }) => {
+      const { params } = activity;
+      return { ...activity, params: Object.keys(params).length === 0 ? unexposed : { ...unexposed, ...params } };
+    },
   };
   const namespaces = new Map<string, Namespace>();
   for (const namespace of [activity, ...approvalNamespaces.values(), requester, time, ...extra]) {

@@ -1,6 +1,7 @@
 import { conjunction, isCertain, type Reading } from './doubt.js';
 import { decidingPart, type DecidingPart } from './deciding-part.js';
 import type { Scope } from './evaluate.js';
+import { ofWholeRequest } from './namespaces.js';
 import type { ConsensusReading, Part, Question } from './question.js';
 import { rootsOf } from './roots.js';
 import type { CheckedExpression } from './syntax.js';
@@ -81,9 +82,8 @@ export class PartQuestion {
 
   get answers(): readonly Answer[] {
     this.knownAnswers ??= this.question.answersOnceSpent.or(() => {
-      const { inOrder, asked } = this.question;
-      const answers = new Map(inOrder.map((policy) => [policy, this.answerOf(policy)]));
-      return asked.map((policy) => answers.get(policy)!);
+      const { question } = this;
+      return question.asPlaced(question.inOrder.map((policy) => this.answerOf(policy)));
     });
     return this.knownAnswers;
   }
@@ -125,7 +125,7 @@ export class PartQuestion {
     let isSpokenTo = false;
     for (const policy of this.question.inOrder) {
       const rest = this.withoutConsensus(policy);
-      const truth = conjunction(rest.map((reading) => reading.truth));
+      const truth = conjunction(...rest.map((reading) => reading.truth));
       const isDoubtOrTrue = truth === 'true' || truth === 'unreadable';
       const { consensus = anyApproval } = policy;
       if (policy.effect === 'EFFECT_ALLOW') {
@@ -226,12 +226,10 @@ export class PartQuestion {
     condition: Reading,
     consensus: ConsensusReading | Unreadable,
   ): Answer {
-    const isDoubtOrTrue = (['true', 'unreadable'] as const).some(
-      (truth) => conjunction([time.truth, condition.truth]) === truth,
-    );
-    const isSpeaking = text !== undefined && isDoubtOrTrue;
-    const doubts = [time.doubt, condition.doubt, consensus instanceof Unreadable ? consensus : consensus.reading.doubt];
-    const doubt = doubts.find((one) => one instanceof Unreadable) ?? doubts.find((one) => one !== undefined);
+    const truth = conjunction(time.truth, condition.truth);
+    const isSpeaking = text !== undefined && (truth === 'true' || truth === 'unreadable');
+    const ofConsensus = consensus instanceof Unreadable ? consensus : consensus.reading.doubt;
+    const doubt = graverDoubt(graverDoubt(time.doubt, condition.doubt), ofConsensus);
     if (doubt || consensus instanceof Unreadable) {
       const evaluation: Evaluation = { policyId, outcome: 'OUTCOME_ERROR', ...inDoubt(doubt) };
       return { ...silent(evaluation), isSpokenTo: isSpeaking };
@@ -263,7 +261,7 @@ export class PartQuestion {
 
   /** An omitted clause restricts nothing. */
   private read(text: string | undefined, clause: 'condition' | 'time'): Reading {
-    if (text === undefined) return { truth: 'true' };
+    if (text === undefined) return noClause;
     const compiled = this.question.compile(text, clause);
     return compiled instanceof Unreadable
       ? unreadableBy(compiled)
@@ -272,10 +270,19 @@ export class PartQuestion {
 
   private valueOf(name: string): PolicyValue | undefined {
     if (this.values.has(name)) return this.values.get(name);
-    const value = this.question.namespaceValue(name, this.request);
+    const value = ofWholeRequest.has(name)
+      ? this.question.valueOf(name)
+      : this.question.namespaceValue(name, this.request);
     this.values.set(name, value);
     return value;
   }
+}
+
+const noClause: Reading = { truth: 'true' };
+
+/** Of two doubts, what cannot be read goes before what is not there, and the first before the second. */
+function graverDoubt(first: Doubt | undefined, second: Doubt | undefined): Doubt | undefined {
+  return second instanceof Unreadable && !(first instanceof Unreadable) ? second : (first ?? second);
 }
 
 /** The value of a clause that decides for an outcome; undefined if none matters more than another. */
@@ -303,7 +310,7 @@ function skipped({ condition, consensus }: Policy, truth: Reading['truth']): Cla
 
 /** A DENY applies if everything it says is true, or cannot be shown to be false. */
 function denial(policyId: string, readings: readonly Reading[]): Answer {
-  const truth = conjunction(readings.map((reading) => reading.truth));
+  const truth = conjunction(...readings.map((reading) => reading.truth));
   switch (truth) {
     case 'true':
       return silent({ policyId, outcome: 'OUTCOME_DENY_EXPLICIT' });

@@ -78,6 +78,7 @@ export class Question {
   private readonly values = new Map<string, PolicyValue | undefined>();
   private readonly consensuses = new Map<string, ConsensusReading | Unreadable>();
   private readonly differing: ReadonlySet<string>;
+  private readonly shared = new Map<CheckedExpression, boolean>();
   private readonly isOnOneMeter: boolean;
   private readonly isIndexed: boolean;
   private readonly steps: Steps;
@@ -87,6 +88,8 @@ export class Question {
   private knownUsers: readonly PolicyUser[] | undefined;
   private readonly policies: readonly Policy[];
   private knownInOrder: readonly Policy[] | undefined;
+  private knownAsked: readonly Policy[] | undefined;
+  private placesAsked: readonly number[] | undefined;
   private readonly tenant: string;
   /** What policies say of the parts that are asked about once the steps are used up. */
   readonly answersOnceSpent: OnceSpent<readonly Answer[]>;
@@ -129,7 +132,19 @@ export class Question {
 
   /** The same policies, in the order in which the organization has them. */
   get asked(): readonly Policy[] {
-    return this.among?.asPlaced(this.inOrder) ?? this.policies;
+    this.knownAsked ??= this.among?.asPlaced(this.inOrder) ?? this.policies;
+    return this.knownAsked;
+  }
+
+  /** What was found for each of the policies `inOrder`, in the order of `asked`. */
+  asPlaced<Found>(found: readonly Found[]): readonly Found[] {
+    this.placesAsked ??= this.placesInOrder();
+    return this.placesAsked.map((place) => found[place]!);
+  }
+
+  private placesInOrder(): readonly number[] {
+    const places = new Map(this.inOrder.map((policy, place) => [policy, place]));
+    return this.asked.map((policy) => places.get(policy)!);
   }
 
   /** All policies of the organization, of which only those that could apply are asked. */
@@ -191,13 +206,22 @@ export class Question {
    * evaluated once, even for several questions about the same request, because approvals do not affect it.
    */
   read(expression: CheckedExpression, scope: Scope, part: Part): Reading {
-    const isShared = [...rootsOf(expression)].every((name) => !this.differing.has(name));
-    const readings = this.clauses.readingsOf(isShared ? this.request : part);
+    const readings = this.clauses.readingsOf(this.isShared(expression) ? this.request : part);
     const known = readings.get(expression);
     if (known) return known;
     const reading = evaluate(expression, scope, this.steps);
     readings.set(expression, reading);
     return reading;
+  }
+
+  private isShared(expression: CheckedExpression): boolean {
+    if (this.differing.size === 0) return true;
+    let isShared = this.shared.get(expression);
+    if (isShared === undefined) {
+      isShared = ![...rootsOf(expression)].some((name) => this.differing.has(name));
+      this.shared.set(expression, isShared);
+    }
+    return isShared;
   }
 
   /** The value of a name that conditions cannot refer to, or that is the same in all parts of a request. */

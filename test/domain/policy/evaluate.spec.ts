@@ -1,9 +1,11 @@
 import fc from 'fast-check';
+import { rulesNumber } from '../../../src/domain/activity/rules.js';
 import type { Reading, Truth } from '../../../src/domain/policy/doubt.js';
 import { evaluate, maxSteps, type Scope } from '../../../src/domain/policy/evaluate.js';
 import { compileClause } from '../../../src/domain/policy/language.js';
 import { PolicyError } from '../../../src/domain/policy/syntax.js';
 import { notApplicable, unreadable, type PolicyValue } from '../../../src/domain/policy/types.js';
+import { mainThreadSteps, Meter, MeterSpent, Steps, weights } from '../../../src/domain/steps.js';
 import { environment } from './environment.js';
 
 const values: Readonly<Record<string, PolicyValue>> = {
@@ -158,6 +160,39 @@ describe('evaluating a policy', () => {
     expect(failure("'x' in activity.params.user_ids || activity.params.user_ids.contains('y')", listed)).toMatch(
       `more than ${maxSteps} steps are needed`,
     );
+  });
+
+  it('takes from every budget what it takes from its own, and ends where the least of them does', () => {
+    const clause = compileClause("wallet.id == 'w1' || wallets.any(w, w.imported)", 'condition', environment);
+    const alone = new Steps(Infinity);
+    evaluate(clause, scope, alone);
+    expect(alone.spent).toBeGreaterThan(10);
+    const meter = new Meter();
+    const decision = meter.decision(rulesNumber);
+    evaluate(clause, scope, decision);
+    expect([decision.spent, meter.spent]).toEqual([alone.spent, alone.spent]);
+
+    const spent = new Meter();
+    spent.note(mainThreadSteps - 5);
+    expect(() => evaluate(clause, scope, spent.decision(rulesNumber))).toThrow(MeterSpent);
+    const few = new Steps(5);
+    expect(evaluate(clause, scope, few.upTo(1_000)).doubt?.reason).toMatch('more than 5 steps are needed');
+    // With what was refused: comparing two characters.
+    expect(few.spent).toBe(5 + 2 * weights.characterCompared);
+  });
+
+  it('counts with what a value takes that it asks for', () => {
+    const steps = new Steps(10);
+    const counting: Scope = {
+      now: 0,
+      value: (name) => {
+        steps.take('policyNode', 7);
+        return values[name];
+      },
+    };
+    const clause = compileClause("wallet.id == 'w1'", 'condition', environment);
+    expect(evaluate(clause, counting, steps).doubt?.reason).toMatch('more than 10 steps are needed');
+    expect(steps.spent).toBe(11);
   });
 
   it('counts the elements of a list whose type is known only when read', () => {
