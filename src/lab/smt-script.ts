@@ -7,17 +7,22 @@ type Sort = 'Bool' | 'Int' | 'String';
 export const yes: Term = 'true';
 export const no: Term = 'false';
 
+/** Few terms are compared: a set would read the whole text of each. */
+function distinct(terms: readonly Term[]): readonly Term[] {
+  return terms.length > 8 ? [...new Set(terms)] : terms.filter((term, index) => terms.indexOf(term) === index);
+}
+
 /** All of them. */
 export function and(...terms: readonly Term[]): Term {
   if (terms.includes(no)) return no;
-  const kept = [...new Set(terms)].filter((term) => term !== yes);
+  const kept = distinct(terms).filter((term) => term !== yes);
   return kept.length < 2 ? (kept[0] ?? yes) : `(and ${kept.join(' ')})`;
 }
 
 /** Some of them. */
 export function or(...terms: readonly Term[]): Term {
   if (terms.includes(yes)) return yes;
-  const kept = [...new Set(terms)].filter((term) => term !== no);
+  const kept = distinct(terms).filter((term) => term !== no);
   return kept.length < 2 ? (kept[0] ?? no) : `(or ${kept.join(' ')})`;
 }
 

@@ -44,7 +44,6 @@ function placeOf({ type, revision, id }: RecordedEvent): EventPlace {
 export class ExplanationTelling implements FromHistory<ProofAnswer> {
   private readonly own = new Folded();
   private readonly parent = new Folded();
-  private readonly steps = new Steps(explanationSteps);
   /** The votes on the activity that were recorded so far. */
   private readonly votes: (Pick<Vote, 'userId'> & { readonly place: EventPlace })[] = [];
   private decisions = 0;
@@ -53,6 +52,7 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
   constructor(
     private readonly question: ProofQuestion,
     private readonly registry: Registry,
+    private readonly steps = new Steps(explanationSteps),
   ) {}
 
   takeParent(events: readonly RecordedEvent[]): boolean {

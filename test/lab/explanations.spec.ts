@@ -7,7 +7,6 @@ import { rulesNumber } from '../../src/domain/activity/rules.js';
 import { decisionSteps, decodingSteps, Steps } from '../../src/domain/steps.js';
 import { explanationSteps, ExplanationTelling } from '../../src/lab/tell-explanation.js';
 import { ExplanationThread } from '../../src/lab/explanation-thread.js';
-import { chainEvent, type EventMetadata } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { PartProofShape, ProofAnswer, ProofQuestion } from '../../src/read-models/explanations.js';
 import { eventOf, isDeciding } from '../../src/replay/deciding-events.js';
@@ -123,25 +122,6 @@ test('ends where the history is too long, and says so', () => {
   expect(answerTo(explanationSteps / 2)).toMatch(/^too much has happened before/);
 });
 
-/** A decision behind these events, and behind others that leave so many of the steps of an explanation for it. */
-function* withStepsLeft(before: readonly RecordedEvent[], decision: RecordedEvent, left: number) {
-  const steps = new Steps(explanationSteps);
-  for (const event of before) payFolding(steps, event);
-  const others = 10;
-  // A character takes a quarter of a step.
-  const data = { name: 'x'.repeat(Math.floor((4 * (steps.left - left)) / others)) };
-  const last = before.at(-1)!;
-  const renamed = { ...last, type: 'OrganizationRenamed', data };
-  let { hash } = last.metadata as EventMetadata;
-  for (const [more, event] of [...Array.from({ length: others }, () => renamed), decision].entries()) {
-    const { hash: _, ...recorded } = event.metadata as EventMetadata;
-    const metadata = { ...recorded, schemaVersion: event === decision ? recorded.schemaVersion : 1 };
-    const next = { ...event, revision: last.revision + 1 + more };
-    hash = chainEvent(hash, { ...next, metadata });
-    yield { ...next, metadata: { ...metadata, hash } };
-  }
-}
-
 test.each([
   ['what is read at once', 'consensus', undefined, decisionSteps(rulesNumber), 5 * decisionSteps(rulesNumber)],
   // What takes long to read.
@@ -154,9 +134,11 @@ test.each([
   const before = stream.slice(0, place);
   const answerWith = (left: number) => {
     const about = { kind: 'activity', activityId, decisions: 1, isWaiting: false } as const;
-    const telling = new ExplanationTelling({ organizationId: 'any', about, now: 0 }, registry);
-    telling.take(before);
-    for (const event of withStepsLeft(before, stream[place]!, left)) telling.take([event]);
+    const steps = new Steps(explanationSteps);
+    for (const event of before) payFolding(steps, event);
+    const budget = new Steps(steps.spent + left);
+    const telling = new ExplanationTelling({ organizationId: 'any', about, now: 0 }, registry, budget);
+    telling.take(stream.slice(0, place + 1));
     return telling.answer();
   };
   expect(answerWith(few).notExplained).toMatch(/^too much has happened before/);
