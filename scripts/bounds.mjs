@@ -2089,8 +2089,8 @@ export const bounds = [
   {
     repair: 'One proof of a decision has 30 million steps.',
     file: 'src/lab/tell-explanation.ts',
-    from: 'private readonly steps = new Steps(explanationSteps);',
-    to: 'private readonly steps = new Steps(Infinity);',
+    from: 'private readonly steps = new Steps(explanationSteps),',
+    to: 'private readonly steps = new Steps(Infinity),',
     test: 'test/lab/explanations.spec.ts',
     named: 'ends where the history is too long',
   },
