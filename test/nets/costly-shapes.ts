@@ -145,6 +145,12 @@ export function longCondition(characters: number, salt: number): string {
   return `activity.action == 'DELETE' || ${salt} == ${salt + 1}${part.repeat(Math.floor((characters - 80) / part.length))}`;
 }
 
+/** Typed data that costs little to read. */
+export function typedName(name: string): string {
+  const types = { EIP712Domain: [{ name: 'name', type: 'string' }], Note: [{ name: 'text', type: 'string' }] };
+  return JSON.stringify({ types, primaryType: 'Note', domain: { name }, message: { text: '' } });
+}
+
 /** An interface whose one instruction takes so many values that have no bytes. */
 export function manyEmpties(count: number): string {
   const args = [{ name: 'x', type: { array: [{ defined: 'Empty' }, count] } }];

@@ -30,6 +30,7 @@ import {
   previousOutputs,
   repeatedInstruction,
   sharedOffsets,
+  typedName,
 } from './costly-shapes.js';
 
 /**
@@ -315,6 +316,14 @@ async function furnished(address: string): Promise<Furnished> {
   return { ...owner, ...code, activityId: activity.id, importBundle };
 }
 
+/** A user of the owner's organization to whom policies apply: where the root quorum asks, it decides without them. */
+async function employeeOf(owner: Caller & { readonly userId: string }): Promise<typeof owner> {
+  const key = newKey();
+  const [user] = users(1).map((one) => ({ ...one, apiKeys: [agentKey(key)] }));
+  resultOf(await submit(owner, 'ACTIVITY_TYPE_CREATE_USERS_V4', { users: [user] }));
+  return { ...owner, key };
+}
+
 /** Numbers that make names different. */
 let lastName = 0;
 
@@ -358,13 +367,20 @@ const upload = (caller: Caller, type: 'ETHEREUM' | 'SOLANA', address: string, sm
 const rename = (owner: Caller & { readonly userId: string }, at: number) =>
   submit(owner, 'ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: owner.userId, userName: `name ${at}` });
 const program = () => base58.encode(randomness.bytes(32));
-const policies = (caller: Caller, count: number, characters: number, consensus = 'approvers.count() >= 1') =>
+const consensus = (caller: Caller, text: string) =>
+  submit(caller, 'ACTIVITY_TYPE_CREATE_POLICY_V3', {
+    policyName: `policy ${lastTimestamp}`,
+    effect: 'EFFECT_ALLOW',
+    consensus: text,
+    notes: '',
+  });
+const policies = (caller: Caller, count: number, characters: number) =>
   submit(caller, 'ACTIVITY_TYPE_CREATE_POLICIES', {
     policies: Array.from({ length: count }, (_, at) => ({
       policyName: `policy ${lastTimestamp} ${at}`,
       effect: 'EFFECT_ALLOW',
       condition: longCondition(characters, at),
-      consensus,
+      consensus: 'approvers.count() >= 1',
       notes: '',
     })),
   });
@@ -607,13 +623,15 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
   },
   'policies as large as they may be, and a list of what waits': async () => {
     const owner = await signUp('203.0.113.68');
+    const employee = await employeeOf(owner);
     return [
       ...(await sendAll(
-        times(8, (at) => policies(owner, 5, at < 4 ? 60_000 : 2_000)),
+        times(8, (at) => policies(owner, 5, at < 4 ? 60_000 : 5_000)),
         2,
       )),
+      await consensus(owner, 'approvers.count() >= 2'),
       ...(await sendAll(
-        times(30, (at) => rename(owner, at)),
+        times(30, (at) => rename(employee, at)),
         30,
       )),
       ...(await sendAll(
@@ -624,14 +642,18 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
   },
   'a consensus that counts the votes of a hundred users': async () => {
     const owner = await signUp('203.0.113.69');
+    const employee = await employeeOf(owner);
     return [
       ...(await sendAll(
         times(4, () => submit(owner, 'ACTIVITY_TYPE_CREATE_USERS_V4', { users: users(50) })),
         2,
       )),
-      await policies(owner, 3, 200, `['x'].any(x, approvers.count() >= 50)`),
       ...(await sendAll(
-        times(6, (at) => rename(owner, at)),
+        times(3, (at) => consensus(owner, `['${at}'].any(x, approvers.count() >= 50)`)),
+        1,
+      )),
+      ...(await sendAll(
+        times(6, (at) => rename(employee, at)),
         6,
       )),
       ...(await sendAll(
@@ -772,13 +794,40 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
   },
   'sixty requests at once': async () => {
     const owner = await signUp('203.0.113.70');
+    const employee = await employeeOf(owner);
     await sendAll(
       times(4, () => policies(owner, 5, 12_000)),
       2,
     );
     return sendAll(
-      times(60, (at) => rename(owner, at)),
+      times(60, (at) => rename(employee, at)),
       60,
+    );
+  },
+  'a thousand payloads under a hundred policies': async () => {
+    const owner = await signUp('203.0.113.71');
+    const employee = await employeeOf(owner);
+    const { ethereum } = await accountsOf(owner);
+    for (let at = 0; at < 100; at += 50) {
+      const named = Array.from({ length: 50 }, (_, index) => ({
+        policyName: `policy ${at + index}`,
+        effect: index % 5 === 4 ? 'EFFECT_DENY' : 'EFFECT_ALLOW',
+        condition: `eth.eip_712.domain.name == '${at + index}'`,
+        consensus: index % 2 === 0 ? 'approvers.count() >= 2' : 'true',
+        notes: '',
+      }));
+      resultOf(await submit(owner, 'ACTIVITY_TYPE_CREATE_POLICIES', { policies: named }));
+    }
+    return sendAll(
+      times(6, (at) =>
+        submit(employee, 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', {
+          signWith: ethereum,
+          payloads: Array.from({ length: at % 2 === 0 ? 1_000 : 250 }, (_, name) => typedName(String(name))),
+          encoding: 'PAYLOAD_ENCODING_EIP712',
+          hashFunction: 'HASH_FUNCTION_NO_OP',
+        }),
+      ),
+      2,
     );
   },
 };
