@@ -148,39 +148,52 @@ for (const [name, text] of Object.entries(consensuses)) {
   });
 }
 
-// A request as a whole: a hundred small policies, with many payloads.
-const policies = Array.from({ length: 100 }, (_, at) => ({
-  policyId: `p${at}`,
-  policyName: `p${at}`,
-  effect: at % 2 === 0 ? 'EFFECT_ALLOW' : 'EFFECT_DENY',
-  condition: `activity.resource == 'WALLET' && activity.action == 'CREATE' && activity.type != '${at}'`,
-  notes: '',
-  createdAt: 0,
-  updatedAt: 0,
-}));
-for (const payloads of [1, 100]) {
-  const parts = Array.from({ length: payloads }, (_, at) => ({ name: String(at), resources: { wallets: [] } }));
-  operation(`a hundred policies on ${payloads} payloads`, (steps) =>
-    authorize(
-      {
-        activity: { type: 't', kind: 'k', params: {} },
-        parts,
-        submitterId: 'u0',
-        rootQuorumOnly: false,
-        ownCredentials: false,
-      },
-      [{ userId: 'u0', credential: users[0].credentials[0] }],
-      {
-        policies,
-        rootQuorum: { threshold: 1, userIds: ['root'] },
-        users,
-        user: () => users[0],
-        environment,
-        now: 0,
-        steps,
-      },
-    ),
-  );
+// A request as a whole: a hundred small policies, with many payloads; of the same to all, of each payload, and with votes to come.
+const policiesOf = (condition, consensus) =>
+  Array.from({ length: 100 }, (_, at) => ({
+    policyId: `p${at}`,
+    policyName: `p${at}`,
+    effect: at % 2 === 0 ? 'EFFECT_ALLOW' : 'EFFECT_DENY',
+    condition: condition(at),
+    consensus,
+    notes: '',
+    createdAt: 0,
+    updatedAt: 0,
+  }));
+const whole = `activity.resource == 'WALLET' && activity.action == 'CREATE'`;
+const sets = {
+  'a hundred policies': policiesOf((at) => `${whole} && activity.type != '${at}'`, 'true'),
+  'a hundred policies that read each payload': policiesOf((at) => `wallet.id == '${at}'`, 'true'),
+  'a hundred policies with votes to come': policiesOf((at) => `wallet.id != '${at}'`, 'approvers.count() >= 2'),
+};
+for (const [name, policies] of Object.entries(sets)) {
+  for (const payloads of [1, 100]) {
+    const parts = Array.from({ length: payloads }, (_, at) => ({
+      name: String(at),
+      resources: { wallet: { id: String(at), imported: false, exported: false, label: '' } },
+    }));
+    operation(`${name}, ${payloads} payloads`, (steps) =>
+      authorize(
+        {
+          activity: { type: 't', kind: 'k', params: {} },
+          parts,
+          submitterId: 'u0',
+          rootQuorumOnly: false,
+          ownCredentials: false,
+        },
+        [{ userId: 'u0', credential: users[0].credentials[0] }],
+        {
+          policies,
+          rootQuorum: { threshold: 1, userIds: ['root'] },
+          users,
+          user: () => users[0],
+          environment,
+          now: 0,
+          steps,
+        },
+      ),
+    );
+  }
 }
 
 // Hashes, curves and encodings of the libraries in use.

@@ -157,6 +157,22 @@ export const bounds = [
     named: 'with what a value takes that it asks for',
   },
   {
+    repair: 'What payloads ask alike of a consensus is found once.',
+    file: 'src/domain/policy/consensus.ts',
+    from: 'if (before && 2 * before.steps < room) {',
+    to: 'if (before && 2 * before.steps < 0 * room) {',
+    test: 'test/domain/policy/consensus.spec.ts',
+    named: 'takes as many steps as before, and looks for nothing again',
+  },
+  {
+    repair: 'Asked again of a consensus, a question takes its steps, and has no answer without them.',
+    file: 'src/domain/policy/consensus.ts',
+    from: 'if (before && 2 * before.steps < room) {',
+    to: 'if (before) {',
+    test: 'test/domain/policy/consensus.spec.ts',
+    named: 'has no answer once there are no steps for it',
+  },
+  {
     repair: 'A clause has 8 192 parts.',
     file: 'src/domain/policy/parse.ts',
     from: 'if (this.nodes > maxNodes)',

@@ -101,16 +101,17 @@ export function eligibleApprovers(
   }
   if (request.rootQuorumOnly) return eligible;
   const question = new Question(request, approvals, context);
-  const contributors: string[] = [];
+  // Payloads mostly share what was found about a consensus.
+  const found = new Set<readonly string[]>();
   for (const part of partsOf(request)) {
-    const ofPart = question.about(part);
-    if (ofPart.answers.some(({ evaluation }) => evaluation.outcome === 'OUTCOME_DENY_EXPLICIT')) return eligible;
-    const toPart = ofPart.contributors;
+    const { answers } = question.about(part);
+    if (answers.some(({ evaluation }) => evaluation.outcome === 'OUTCOME_DENY_EXPLICIT')) return eligible;
+    const toPart = answers.map((answer) => answer.contributors()).filter(({ length }) => length > 0);
     // If no vote can succeed for one payload, none can for the request.
     if (toPart.length === 0) return eligible;
-    contributors.push(...toPart);
+    for (const userIds of toPart) found.add(userIds);
   }
-  for (const userId of contributors) eligible.add(userId);
+  for (const userIds of found) for (const userId of userIds) eligible.add(userId);
   return eligible;
 }
 

@@ -20,6 +20,9 @@ export interface VoteBounds {
   readonly all: number;
 }
 
+/** What was found about a consensus, and about a user if it is about one, and the steps that it took. */
+type Answers<Answer> = Map<CheckedExpression, Map<string, { readonly answer: Answer; readonly steps: number }>>;
+
 /**
  * Finds whose approval a consensus has, could get, and depends on (client protocol 9.5), at one revision.
  *
@@ -37,6 +40,10 @@ export class Voters {
   /** All names of a consensus, with the approvals cast. */
   readonly scope: Scope;
   private readonly knownKinds = new Map<CheckedExpression, VoterKinds>();
+  private readonly reachable: Answers<boolean> = new Map();
+  private readonly contributing: Answers<boolean> = new Map();
+  private readonly allContributing: Answers<readonly string[]> = new Map();
+  private readonly castByUser: ReadonlyMap<string, UserApproval>;
   private readonly steps: Steps;
   private readonly questionSteps: number;
   private knownCandidates: ReadonlyMap<string, readonly Vote[]> | undefined;
@@ -53,6 +60,7 @@ export class Voters {
     bounds: VoteBounds = { question: maxStepsPerQuestion, all: maxStepsInAll },
   ) {
     this.castVotes = cast.map(voteOf);
+    this.castByUser = new Map(cast.map((approval) => [approval.user.userId, approval]));
     this.scope = scopeOf(this.castVotes, outer, all);
     this.steps = all.upTo(bounds.all);
     this.questionSteps = bounds.question;
@@ -66,6 +74,10 @@ export class Voters {
 
   /** Whether approvals by further users, together with those cast, would satisfy the consensus. */
   isReachable(consensus: CheckedExpression): boolean {
+    return this.once(this.reachable, consensus, '', () => this.findReachable(consensus));
+  }
+
+  private findReachable(consensus: CheckedExpression): boolean {
     return this.ask(consensus, (tally) => {
       const kinds = this.kindsOf(consensus, tally);
       const cast = this.castVotes.map((vote) => kinds.choiceOf(vote, tally));
@@ -81,6 +93,10 @@ export class Voters {
    * together with this user's. It is the approval that the user has cast, or any that they could cast.
    */
   contributes(consensus: CheckedExpression, userId: string): boolean {
+    return this.once(this.contributing, consensus, userId, () => this.findContributing(consensus, userId));
+  }
+
+  private findContributing(consensus: CheckedExpression, userId: string): boolean {
     return this.ask(consensus, (tally) => {
       const analysis = analyse(consensus);
       const kinds = this.kindsOf(consensus, tally);
@@ -124,7 +140,11 @@ export class Voters {
   }
 
   /** Ids of the users whose approval can matter, in the order of the users. */
-  contributors(consensus: CheckedExpression): string[] {
+  contributors(consensus: CheckedExpression): readonly string[] {
+    return this.once(this.allContributing, consensus, '', () => this.findContributors(consensus));
+  }
+
+  private findContributors(consensus: CheckedExpression): readonly string[] {
     const answers = new Map<string, boolean>();
     const found: string[] = [];
     const voters = this.ask(consensus, (tally) => this.kindsOf(consensus, tally).voters) || [];
@@ -136,6 +156,37 @@ export class Voters {
       if (answer) found.push(userId);
     }
     return found;
+  }
+
+  /**
+   * The payloads of a request ask the same of a consensus. Asking again takes as many steps as before, but finds nothing
+   * again: what the users are gone through for is not all counted. Where there is less room than twice those steps, the
+   * search may end elsewhere, and is made.
+   */
+  private once<Answer>(
+    known: Answers<Answer>,
+    consensus: CheckedExpression,
+    userId: string,
+    find: () => Answer,
+  ): Answer {
+    const room = Math.min(this.questionSteps, this.steps.room);
+    let found = known.get(consensus);
+    const before = found?.get(userId);
+    if (before && 2 * before.steps < room) {
+      this.steps.settle(before.steps);
+      return before.answer;
+    }
+    // Telling voters apart is counted the first time only.
+    const isFirst = !this.knownKinds.has(consensus);
+    const { spent } = this.steps;
+    const answer = find();
+    const steps = this.steps.spent - spent;
+    if (!isFirst && 2 * steps < room) {
+      if (!found)
+        known.set(consensus, (found = new Map<string, { readonly answer: Answer; readonly steps: number }>()));
+      found.set(userId, { answer, steps });
+    }
+    return answer;
   }
 
   /** The result within the budget; beyond it, no. */
@@ -150,7 +201,7 @@ export class Voters {
   }
 
   private castBy(userId: string): UserApproval | undefined {
-    return this.cast.find(({ user }) => user.userId === userId);
+    return this.castByUser.get(userId);
   }
 
   private votesOf(userId: string): readonly Vote[] {

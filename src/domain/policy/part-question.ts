@@ -88,11 +88,6 @@ export class PartQuestion {
     return this.knownAnswers;
   }
 
-  /** Ids of the users who can matter to some ALLOW. */
-  get contributors(): readonly string[] {
-    return this.answers.flatMap((answer) => answer.contributors());
-  }
-
   /**
    * Whether some ALLOW could apply, or wait for votes, for the most favourable resources of the request; with `userId`,
    * whether that user's approval could matter to it.
@@ -244,7 +239,7 @@ export class PartQuestion {
       isSpokenTo: isSpeaking && !isMet,
       contributors: () => {
         const { voters } = this.question;
-        return isTrue && (isMet || voters.isReachable(expression)) ? voters.contributors(expression) : [];
+        return isTrue && (isMet || voters.isReachable(expression)) ? voters.contributors(expression) : nobody;
       },
     };
   }
@@ -277,6 +272,8 @@ export class PartQuestion {
     return value;
   }
 }
+
+const nobody: readonly string[] = [];
 
 const noClause: Reading = { truth: 'true' };
 
@@ -325,7 +322,7 @@ function denial(policyId: string, readings: readonly Reading[]): Answer {
 }
 
 function silent(evaluation: Evaluation): Answer {
-  return { evaluation, isSpokenTo: false, contributors: () => [] };
+  return { evaluation, isSpokenTo: false, contributors: () => nobody };
 }
 
 function unreadableBy(doubt: Unreadable): Reading {

@@ -466,3 +466,51 @@ describe('consensus', () => {
     expect(contributing).toBeGreaterThan(questions / 20);
   });
 });
+
+describe('a question that is asked again', () => {
+  const users = Array.from({ length: 30 }, (_, at) => user(`u${at}`, at % 3 === 0 ? ['third'] : []));
+  const expression = consensus(
+    "approvers.count() >= 2 && requester.id == 'u0' && approvers.any(u, u.tags.contains('third'))",
+  );
+
+  it('takes as many steps as before, and looks for nothing again', () => {
+    let looked = 0;
+    const counting: Scope = { now: 0, value: () => ((looked += 1), { id: 'u0', tags: [], email: '', alias: '' }) };
+    const steps = new Steps(Infinity);
+    const voters = new Voters(() => users, [approval(users[1]!)], counting, steps);
+    const asked = [
+      () => voters.isReachable(expression),
+      () => voters.contributes(expression, 'u2'),
+      () => voters.contributors(expression),
+    ];
+    for (const ask of asked) {
+      // The first time, voters are told apart.
+      ask();
+      const { spent } = steps;
+      const answer = ask();
+      const each = steps.spent - spent;
+      const [before, sofar] = [looked, steps.spent];
+      expect(ask()).toEqual(answer);
+      expect([looked - before, steps.spent - sofar]).toEqual([0, each]);
+      expect(each).toBeGreaterThan(0);
+    }
+    expect(looked).toBeGreaterThan(10);
+  });
+
+  it('has no answer once there are no steps for it', () => {
+    const scope: Scope = { now: 0, value: () => ({ id: 'u0', tags: [], email: '', alias: '' }) };
+    const steps = new Steps(3_000);
+    const voters = new Voters(() => users, [approval(users[1]!)], scope, steps);
+    const answers = Array.from({ length: 1_000 }, () => [voters.isReachable(expression), steps.isSpent]);
+    expect(answers[0]).toEqual([true, false]);
+    expect(
+      answers
+        .slice(
+          0,
+          answers.findIndex(([is]) => !is),
+        )
+        .every(([is, isSpent]) => is && !isSpent),
+    ).toBe(true);
+    expect(answers.at(-1)).toEqual([false, true]);
+  });
+});
