@@ -95,7 +95,7 @@ export class Evaluation {
     return { truth, doubt: this.unreadable ?? this.notApplicable };
   }
 
-  // The methods that run for every part have no functions within: for those, V8 would put what they refer to on the heap each time.
+  // The methods that run for every part have no functions within: V8 would put what those refer to on the heap, each time.
 
   /** The value of a part of the expression. */
   value(node: CheckedExpression): PolicyValue {
