@@ -172,10 +172,10 @@ const activityOf = ({ text }) => JSON.parse(text).activity.id;
 
 const plain = await stranger();
 /** A stranger's organization with these policies, and a user to whom they apply: the root quorum decides without them. */
-async function under(...all) {
+async function under(some) {
   const by = await stranger();
   const key = generateApiKeyPair(randomBytes);
-  for (const some of all) await done(submit(by, 'CREATE_POLICIES', some));
+  await done(submit(by, 'CREATE_POLICIES', some));
   const apiKeys = [{ apiKeyName: 'key', publicKey: key.publicKey }];
   const users = [{ userName: 'User', accessType: 'ACCESS_TYPE_API', userTags: [], authenticators: [], apiKeys }];
   await done(submit(by, 'CREATE_USERS', { users }));

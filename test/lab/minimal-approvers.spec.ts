@@ -395,6 +395,7 @@ describe('who could make an activity pass', () => {
     it('has ten million steps unless another budget is given', () => {
       const users = Array.from({ length: 11 }, (_, index) => user(`u${index}`));
       const someone = users.map(({ userId }) => `approvers.any(u, u.id == '${userId}')`).join(' || ');
+      // Long enough for fifteen million.
       const policies = [
         allow(`approvers.count() >= 6 && (${someone}) && (${someone}) && (true || ${someone})`),
         allow("approvers.any(u, u.id == 'u7')"),

@@ -20,8 +20,13 @@ export interface VoteBounds {
   readonly all: number;
 }
 
-/** What was found about a consensus, and about a user if it is about one, and the steps that it took. */
-type Answers<Answer> = Map<CheckedExpression, Map<string, { readonly answer: Answer; readonly steps: number }>>;
+/** What was found, and the steps that it took. */
+interface Answered<Answer> {
+  readonly answer: Answer;
+  readonly steps: number;
+}
+/** By consensus, and by user; '' where it is about all of them. */
+type Answers<Answer> = Map<CheckedExpression, Map<string, Answered<Answer>>>;
 
 /**
  * Finds whose approval a consensus has, could get, and depends on (client protocol 9.5), at one revision.
@@ -170,8 +175,8 @@ export class Voters {
     find: () => Answer,
   ): Answer {
     const room = Math.min(this.questionSteps, this.steps.room);
-    let found = known.get(consensus);
-    const before = found?.get(userId);
+    const found = known.get(consensus) ?? new Map<string, Answered<Answer>>();
+    const before = found.get(userId);
     if (before && 2 * before.steps < room) {
       this.steps.settle(before.steps);
       return before.answer;
@@ -182,9 +187,7 @@ export class Voters {
     const answer = find();
     const steps = this.steps.spent - spent;
     if (!isFirst && 2 * steps < room) {
-      if (!found)
-        known.set(consensus, (found = new Map<string, { readonly answer: Answer; readonly steps: number }>()));
-      found.set(userId, { answer, steps });
+      known.set(consensus, found.set(userId, { answer, steps }));
     }
     return answer;
   }
