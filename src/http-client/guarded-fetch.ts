@@ -122,10 +122,10 @@ async function guarded<Value>(
   const url = readUrl(text, allowPrivateNetwork);
   const host = withoutBrackets(url.hostname);
   const end = new AbortController();
-  const tooLate = new GuardedFetchError('time', `host \`${url.hostname}\` did not answer within ${timeoutMs} ms`);
-  const timer = setTimeout(() => end.abort(tooLate), timeoutMs);
-  const stop = (): void =>
-    end.abort(new GuardedFetchError('connection', `the request to host \`${url.hostname}\` was cancelled`));
+  const abort = (rule: GuardRule, message: string): void => end.abort(new GuardedFetchError(rule, message));
+  const tooLate = (): void => abort('time', `host \`${url.hostname}\` did not answer within ${timeoutMs} ms`);
+  const timer = setTimeout(tooLate, timeoutMs);
+  const stop = (): void => abort('connection', `the request to host \`${url.hostname}\` was cancelled`);
   signal?.addEventListener('abort', stop);
   if (signal?.aborted) stop();
   try {

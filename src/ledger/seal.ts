@@ -51,22 +51,39 @@ export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed
   let { hash, revision } = tail;
   let bytes = 0;
   const hashes: string[] = [];
-  const events = facts.map(({ type, data, metadata: said, ...given }): NewEvent => {
+  const events: NewEvent[] = [];
+  const texts = new MetadataTexts();
+  for (const fact of facts) {
     revision += 1;
-    const metadata = { ...said, schemaVersion: schemaVersionOf(type) };
+    const { type, data } = fact;
+    const { metadata, text } = texts.of(fact);
     const pieces = canonicalPieces(data);
-    const texts = [textOf(pieces), canonicalJson(metadata)] as const;
     const before = `${stream}\0${hash}\0${type}\0`;
-    const around = (texts[1].length + before.length + longestAround) * 3;
+    const around = (text.length + before.length + longestAround) * 3;
     const placed = new PlacedText(pieces, around, around);
-    const id = given.id ?? idFromHash(placed.hashBetween('', before, `\0${texts[1]}`));
-    hash = linkPlaced(hash, placed, restOfLink({ stream, revision, id, type }, texts[1]));
+    const id = fact.id ?? idFromHash(placed.hashBetween('', before, `\0${text}`));
+    hash = linkPlaced(hash, placed, restOfLink({ stream, revision, id, type }, text));
     hashes.push(hash);
-    bytes += type.length + hash.length + placed.length + Buffer.byteLength(texts[1]);
-    const json = { data: texts[0], metadata: `${texts[1].slice(0, -1)},"hash":"${hash}"}` };
-    return { id, type, data, metadata: { ...metadata, hash }, json };
-  });
+    bytes += type.length + hash.length + placed.length + Buffer.byteLength(text);
+    const json = { data: textOf(pieces), metadata: `${text.slice(0, -1)},"hash":"${hash}"}` };
+    events.push({ id, type, data, metadata: { ...metadata, hash }, json });
+  }
   return { events, tail: { revision, hash }, hashes, bytes };
+}
+
+/** The metadata of events and its canonical JSON, made once for all that share it: those of one activity, which follow each other. */
+class MetadataTexts {
+  #said: Fact['metadata'] | undefined;
+  #latest: { readonly metadata: Omit<EventMetadata, 'hash'>; readonly text: string } | undefined;
+
+  of({ type, metadata: said }: Fact): { readonly metadata: Omit<EventMetadata, 'hash'>; readonly text: string } {
+    const schemaVersion = schemaVersionOf(type);
+    if (this.#latest && this.#said === said && this.#latest.metadata.schemaVersion === schemaVersion)
+      return this.#latest;
+    const metadata = { ...said, schemaVersion };
+    this.#said = said;
+    return (this.#latest = { metadata, text: canonicalJson(metadata) });
+  }
 }
 
 /** The expectation of an append after this tail. */

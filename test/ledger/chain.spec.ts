@@ -16,6 +16,7 @@ import type { ChainedEvent } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { seal, emptyTail } from '../../src/ledger/seal.js';
 import { parseEvent } from '../../src/ledger/stored-event.js';
+import { schemaVersionOf } from '../../src/ledger/upcast.js';
 
 interface Vectors {
   readonly numbers: readonly { readonly ieee754: string; readonly json: string }[];
@@ -118,6 +119,24 @@ describe('canonicalJson', () => {
     expect(canonicalJson({ b: undefined })).toBe('{}');
   });
 
+  it('sorts few members and many alike, however long their names, when names come again too', () => {
+    const name = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 100 }),
+      fc.constantFrom('a', 'b', `${'long'.repeat(16)}1`, `${'long'.repeat(16)}2`, '\ue000', '\u{1f600}'),
+    );
+    fc.assert(
+      fc.property(fc.uniqueArray(name, { maxLength: 60 }), (names) => {
+        // As two bytes in this order, code units sort like the strings that they make.
+        const codeUnits = (text: string): string => Buffer.from(text, 'utf16le').swap16().toString('hex');
+        const inOrder = names.toSorted((one, other) => (codeUnits(one) < codeUnits(other) ? -1 : 1));
+        const value = Object.fromEntries(names.map((each, index) => [each, index] as const));
+        const expected = inOrder.map((each) => `${JSON.stringify(each)}:${names.indexOf(each)}`);
+        expect(canonicalJson(value)).toBe(`{${expected.join(',')}}`);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it('takes `__proto__` as a member like any other', () => {
     expect(canonicalJson(JSON.parse('{"b":1,"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1},"b":1}');
   });
@@ -160,6 +179,20 @@ describe('the chain', () => {
       const text = canonicalJson({ data, id, metadata, revision, stream, type });
       const expected = createHash('sha256').update(Buffer.alloc(32)).update(text, 'utf8').digest('hex');
       expect(chainEvent(GENESIS_HASH, large)).toBe(expected);
+    }
+  });
+
+  it('covers the metadata of each event of an append, whether they share it or not', () => {
+    const shared = { at: 1, $correlationId: 'a', $causationId: 'b' };
+    const others = [shared, shared, { ...shared, at: 2 }, shared, { ...shared, redacted: true as const }];
+    const types = ['UserUpdated', 'ActivitySubmitted', 'ActivitySubmitted', 'UserUpdated', 'UserUpdated'];
+    const facts = others.map((metadata, index) => ({ type: types[index]!, data: { index }, metadata }));
+    const { events } = seal(STREAM, emptyTail, facts);
+    let hash = GENESIS_HASH;
+    for (const [revision, { json, ...event }] of events.entries()) {
+      expect(event.metadata).toMatchObject({ ...others[revision], schemaVersion: schemaVersionOf(event.type) });
+      expect(JSON.parse(json!.metadata)).toEqual(event.metadata);
+      hash = verifyCanonicalChain(hash, { ...event, stream: STREAM, revision, position: 0n });
     }
   });
 

@@ -27,9 +27,10 @@ const more = Uint8Array.from({ length: 256 }, (_, byte) =>
 
 /** Members `name` and `nameBase64` of an object, one of which is stored. */
 function packText(object: Data, name: string): Data {
-  const { [name]: text, ...rest } = object as Readonly<Record<string, string>>;
-  const base64 = shorterBase64(text!);
-  return base64 === undefined ? object : { ...rest, [`${name}Base64`]: base64 };
+  const base64 = shorterBase64(object[name] as string);
+  if (base64 === undefined) return object;
+  const { [name]: _text, ...rest } = object;
+  return { ...rest, [`${name}Base64`]: base64 };
 }
 
 function unpackText(object: Data, name: string): Data {
