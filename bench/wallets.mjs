@@ -1,7 +1,7 @@
 /**
- * Many sub-organizations, each with a wallet of its own: how fast they are created, and how fast each signs once, when the
- * coordinator has just started again and when it has them in memory. Stamped, over HTTP, on the durable SQLite store.
- * `node bench/wallets.mjs [count]`, or `--quick` to see that it runs. The server is a process of its own; its processor
+ * Many sub-organizations, each with a wallet of its own: how fast they are created, by the first of them and beside 1,000 and 10,000
+ * that are there, and how fast 3,000 of them sign once, when the coordinator has just started again and when it has them in
+ * memory. Stamped, over HTTP, on the durable SQLite store. `node bench/wallets.mjs [count]`, or `--quick` to see that it runs. The server is a process of its own; its processor
  * time says more than the rates where the machine has other work.
  */
 import { createHash } from 'node:crypto';
@@ -10,8 +10,12 @@ import { readArguments } from '../scripts/arguments.mjs';
 import { benchFolder, Coordinator, each, stamped, submit } from './load/coordinator.mjs';
 import { printResult } from './load/result.mjs';
 
-const asked = readArguments({ flags: ['quick'], values: { count: 3_000 } });
+const asked = readArguments({ flags: ['quick'], values: { count: 10_500 } });
 const count = asked.quick ? 40 : asked.count;
+/** How many are created in a row of the table, and beside how many. */
+const [few, places] = asked.quick ? [10, [10, 30]] : [500, [1_000, 10_000]];
+/** How many of them sign, at most. */
+const mostSigners = 3_000;
 /** Requests under way at once: while creating, and while signing. */
 const connections = { creating: 16, signing: 32 };
 const folder = benchFolder();
@@ -66,15 +70,22 @@ try {
   console.log(`${count} sub-organizations; load ${loadavg()[0].toFixed(1)}, Node ${process.versions.node}`);
   console.log('| each | a second | ms of processor time, all threads | main thread |');
   console.log('| --- | ---: | ---: | ---: |');
-  const created = await measure('is created, with a wallet', creations, connections.creating);
-  const places = created.map(({ subOrganizationId, wallet }) => ({
+  const created = [];
+  const create = async (name, upTo) =>
+    created.push(...(await measure(name, creations.slice(created.length, upTo), connections.creating)));
+  for (const place of places.filter((each) => each + few <= count)) {
+    await create(`is created, with a wallet, up to ${place.toLocaleString('en')}`, place);
+    await create(`the same beside ${place.toLocaleString('en')}`, place + few);
+  }
+  if (created.length < count) await create(`is created, with a wallet, up to ${count.toLocaleString('en')}`, count);
+  const signers = created.slice(0, mostSigners).map(({ subOrganizationId, wallet }) => ({
     organizationId: subOrganizationId,
     signWith: wallet.addresses[0],
   }));
   let round = 0;
   const signatures = () => {
     round += 1;
-    return places.map(({ organizationId, signWith }) =>
+    return signers.map(({ organizationId, signWith }) =>
       stamped(caller(organizationId), 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
         signWith,
         payload: createHash('sha256').update(`${round} ${signWith}`).digest('hex'),
