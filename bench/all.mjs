@@ -68,7 +68,8 @@ function saidIn(results, { program, figures }) {
   const { failed, missing: isMissing, figures: found } = results[program];
   if (isMissing) return '–';
   if (failed) return '**failed**';
-  const missing = figures.map(({ name }) => name).filter((name) => found[name] === undefined);
+  // What is not a number is null in JSON.
+  const missing = figures.map(({ name }) => name).filter((name) => typeof found[name] !== 'number');
   if (missing.length > 0) return isQuick ? 'not in a quick run' : `**not said: ${missing.join(', ')}**`;
   return figures.map(({ name, unit = '' }) => `${found[name].toLocaleString('en')}${unit}`).join('; ');
 }

@@ -532,7 +532,7 @@ describe('texts that are joined while they are read', () => {
 describe('a chain that is checked where it is read', () => {
   const stream = aStream();
   /** More than a page, and then one that was changed in the file. */
-  async function written(changed?: { revision: number; data: string }): Promise<EventReader> {
+  async function written(changed?: { revision: number; data?: string; metadata?: string }): Promise<EventReader> {
     const store = await SqliteEventStore.open(file);
     const metadata = { at: 1, $correlationId: 'one', $causationId: 'two' };
     const facts = someEvents(1_300).map(({ type, data }) => ({ type, data, metadata }));
@@ -540,7 +540,9 @@ describe('a chain that is checked where it is read', () => {
     await store.close();
     if (changed) {
       const database = new Database(file);
-      database.prepare('UPDATE events SET data = ? WHERE revision = ?').run([changed.data, changed.revision]);
+      database
+        .prepare('UPDATE events SET data = coalesce(?, data), metadata = coalesce(?, metadata) WHERE revision = ?')
+        .run([changed.data ?? null, changed.metadata ?? null, changed.revision]);
       database.close();
     }
     return SqliteEventStore.openForReading(file);
@@ -575,6 +577,32 @@ describe('a chain that is checked where it is read', () => {
     expect((await walk(store, GENESIS_HASH)).revision).toBe(revision - 1);
   });
 
+  it.each([
+    ['is short', '{}'],
+    ['has no link, and other characters than ASCII at its end', `{"schemaVersion":1,"é":"${'漢😀'.repeat(40)}"}`],
+    ['has such characters in its link', `{"at":1,"schemaVersion":1,"hash":"${'0'.repeat(63)}é"}`],
+  ])('ends where the metadata %s', async (_name, metadata) => {
+    const store = await written({ revision: 700, metadata });
+    expect((await walk(store, GENESIS_HASH)).revision).toBe(699);
+  });
+
+  it.each(
+    ['id', 'type', 'data', 'metadata'].flatMap((column) => [
+      [column, 'the reading thread', GENESIS_HASH] as const,
+      [column, 'who folds', undefined] as const,
+    ]),
+  )(
+    'ends at the event whose %s is no UTF-8 any more, when %s checks it, and the process goes on',
+    async (column, _who, after) => {
+      await (await written()).close();
+      const database = new Database(file);
+      const damaged = Buffer.concat([Buffer.from('{"number":"'), Buffer.from([0xff]), Buffer.from('"}')]);
+      database.prepare(`UPDATE events SET ${column} = CAST(? AS TEXT) WHERE revision = 700`).run([damaged]);
+      database.close();
+      expect((await walk(await SqliteEventStore.openForReading(file), after)).revision).toBe(699);
+    },
+  );
+
   it('says nothing of events after another link than the one that was asked for', async () => {
     expect(await walk(await written(), '1'.repeat(64))).toEqual({ revision: 1_299, checked: 0 });
   });
@@ -598,7 +626,7 @@ describe('a chain that is checked where it is read', () => {
       "o'clock",
     ];
     const name = `organization-${odd.join()}`;
-    const metadata = { at: 1, $correlationId: 'one', $causationId: 'two' };
+    const metadata = { at: 1, $correlationId: 'one', $causationId: 'two é 漢 😀' };
     const facts = odd.map((text) => ({
       id: `id ${text}`,
       type: `Type ${text}`,

@@ -10,28 +10,33 @@ export const ROWS_AT_ONCE = 50;
 const COLUMNS = ['position', 'stream', 'revision', 'id', 'type', 'data', 'metadata'] as const;
 const TEXTS = COLUMNS.join(` || char(${SEPARATOR.charCodeAt(0)}) || `);
 
-/** An event as it is stored. */
+/**
+ * An event as it is stored. Texts are bytes: the library that reads SQLite ends the process at a text that is not UTF-8, as
+ * one flipped bit can make it, where nobody could be told which event it is. Decoded, it has U+FFFD in its place, and follows
+ * from no link.
+ */
 export type Row = Readonly<Record<'position' | 'revision', number>> &
-  Readonly<Record<'stream' | 'id' | 'type' | 'data' | 'metadata', string>>;
+  Readonly<Record<'stream' | 'id' | 'type' | 'data' | 'metadata', ArrayBuffer>>;
 
-/** Rows as one text; the columns are those that the next query can go on from. */
+/** Rows as one text, in bytes; the columns are those that the next query can go on from. */
 export interface JoinedRows {
   readonly count: number;
   readonly position: number;
   readonly revision: number;
-  readonly text: string | null;
+  readonly text: Buffer | null;
 }
 
 /** The query of some rows, one by one. @param which everything behind `FROM` */
 export function selectRows(which: string): string {
-  return `SELECT ${COLUMNS.join(', ')} FROM ${which}`;
+  const columns = COLUMNS.map((column) => (isNumber(column) ? column : `CAST(${column} AS BLOB) AS ${column}`));
+  return `SELECT ${columns.join(', ')} FROM ${which}`;
 }
 
 /** The same rows joined to one text by SQLite: handing each value to JavaScript alone takes twice as long. */
 export function selectJoined(which: string): string {
   return (
     'SELECT count(*) AS count, max(position) AS position, max(revision) AS revision, ' +
-    `group_concat(texts, char(${SEPARATOR.charCodeAt(0)})) AS text ` +
+    `CAST(group_concat(texts, char(${SEPARATOR.charCodeAt(0)})) AS BLOB) AS text ` +
     `FROM (SELECT position, revision, ${TEXTS} AS texts FROM ${which})`
   );
 }
@@ -67,8 +72,9 @@ export function page({ sizes, joined, single }: RowsOfPage): Page {
   for (let left = count; left > 0; left -= ROWS_AT_ONCE) {
     const most = Math.min(left, ROWS_AT_ONCE);
     const some = joined(previous, most);
+    const text = some.text?.toString();
     // The separator is in no JSON; it is not ours to say that a file has none elsewhere.
-    runs.push(isWhole(some) ? some.text! : single(previous, most).flatMap(fieldsOf));
+    runs.push(isWhole(text, some) ? text : single(previous, most).flatMap(fieldsOf));
     previous = some;
   }
   return { kind: 'page', runs, last, ...(previous ? { revision: previous.revision } : {}) };
@@ -92,8 +98,8 @@ function thatFit(sizes: readonly number[], room: number): number {
   return beyond < 0 ? sizes.length : beyond;
 }
 
-function isWhole({ text, count }: JoinedRows): boolean {
-  if (text === null) return false;
+function isWhole(text: string | undefined, { count }: JoinedRows): text is string {
+  if (text === undefined) return false;
   let separators = 0;
   for (let at = text.indexOf(SEPARATOR); at >= 0; at = text.indexOf(SEPARATOR, at + 1)) separators++;
   return separators === count * FIELDS_PER_ROW - 1;
@@ -101,5 +107,9 @@ function isWhole({ text, count }: JoinedRows): boolean {
 
 /** A row as the main thread reads it. */
 export function fieldsOf(row: Row): Fields {
-  return COLUMNS.map((column) => row[column]);
+  return COLUMNS.map((column) => (isNumber(column) ? row[column] : Buffer.from(row[column]).toString()));
+}
+
+function isNumber(column: (typeof COLUMNS)[number]): column is 'position' | 'revision' {
+  return column === 'position' || column === 'revision';
 }
