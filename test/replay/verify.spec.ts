@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'libsql';
 import { activities } from '../../src/activities/index.js';
 import { fingerprintOf } from '../../src/decide/fingerprint.js';
 import { buildRegistry } from '../../src/decide/registry.js';
@@ -10,6 +11,7 @@ import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/c
 import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
+import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { KeptProgress } from '../../src/replay/kept-progress.js';
 import { verifyHistory, type Verification, type VerifyOptions } from '../../src/replay/verify.js';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
@@ -464,5 +466,34 @@ describe('verifyHistory', () => {
     const { findings } = await verified(history);
     const named = findings.map(({ stream: where, revision, problem }) => [where, revision, problem]);
     expect(named).toContainEqual([stream, at, expect.stringMatching(says)]);
+  });
+
+  it('names the event in whose text one flipped bit has left no UTF-8', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-verify-'));
+    try {
+      const file = join(folder, 'events.db');
+      const { findings: before } = await verified(golden(), {}, await SqliteEventStore.open(file));
+      expect(before).toEqual([]);
+      const [stream] = golden().keys();
+      const place = [stream!, 3] as const;
+      const database = new Database(file);
+      const { data } = database
+        .prepare('SELECT CAST(data AS BLOB) AS data FROM events WHERE stream = ? AND revision = ?')
+        .get([...place]) as { data: Buffer };
+      const flipped = Buffer.from(data);
+      const inTheLastText = flipped.lastIndexOf('"') - 1;
+      flipped[inTheLastText]! |= 0x80;
+      database
+        .prepare('UPDATE events SET data = CAST(? AS TEXT) WHERE stream = ? AND revision = ?')
+        .run([flipped, ...place]);
+      database.close();
+      const store = await SqliteEventStore.openForReading(file);
+      const { findings } = await verifyHistory(store, { registry });
+      await store.close();
+      const named = findings.map(({ stream: where, revision, problem }) => [where, revision, problem]);
+      expect(named).toContainEqual([...place, expect.stringMatching(/hash chain .* is broken at revision 3/)]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });
