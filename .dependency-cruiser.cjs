@@ -61,7 +61,7 @@ module.exports = {
       'the port of the stores, what implements it, and the chain',
       '^src/ledger/(stores/|(event-store|stored-event|chain|ids|placed-text|seal|upcast)\\.ts$)',
       [
-        '^src/domain/(errors|text|uuid|activity/recorded-form)\\.ts$',
+        '^src/domain/(canonical-json|errors|text|uuid|activity/recorded-form)\\.ts$',
         '^src/ports/(clock|randomness)\\.ts$',
         '^src/fairness/latest-entries\\.ts$',
       ],
@@ -184,7 +184,7 @@ module.exports = {
       '^src/proofs/',
       [
         '^src/config/',
-        '^src/domain/(boots|activity/app-proof)\\.ts$',
+        '^src/domain/(boots|canonical-json|activity/app-proof)\\.ts$',
         '^src/ledger/(event-store|chain|seal)\\.ts$',
         '^src/keyring/(curves|installation-keys)\\.ts$',
       ],

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { DerivedAddress } from '../domain/activity/app-proof.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
-import { canonicalJson } from '../ledger/chain.js';
+import { canonicalJson } from '../domain/canonical-json.js';
 import type { ProofSigner } from '../ports/proof-signer.js';
 
 /** An activity that has just ended, with everything its proofs are about. */

@@ -3,7 +3,7 @@ import type { Decision } from '../domain/activity/events.js';
 import type { Evaluation } from '../domain/policy/part-question.js';
 import type { PolicySet } from '../domain/policy/policy-set.js';
 import type { Policy } from '../domain/policy/types.js';
-import { canonicalJson } from '../ledger/chain.js';
+import { canonicalJson } from '../domain/canonical-json.js';
 
 /** Pure functions of what they are kept for, by identity. */
 const ofPolicies = new WeakMap<Policy, string>();

@@ -1,13 +1,6 @@
 import { idFromHash } from './ids.js';
-import {
-  canonicalJson,
-  canonicalPieces,
-  GENESIS_HASH,
-  linkPlaced,
-  restOfLink,
-  textOf,
-  type EventMetadata,
-} from './chain.js';
+import { canonicalJson, canonicalPieces, textOf } from '../domain/canonical-json.js';
+import { GENESIS_HASH, linkPlaced, restOfLink, type EventMetadata } from './chain.js';
 import type { ExpectedRevision, NewEvent } from './event-store.js';
 import { PlacedText } from './placed-text.js';
 import { schemaVersionOf } from './upcast.js';
@@ -71,12 +64,18 @@ export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed
   return { events, tail: { revision, hash }, hashes, bytes };
 }
 
-/** The metadata of events and its canonical JSON, made once for all that share it: those of one activity, which follow each other. */
+interface WrittenMetadata {
+  readonly metadata: Omit<EventMetadata, 'hash'>;
+  /** Its canonical JSON. */
+  readonly text: string;
+}
+
+/** The metadata of events, written once for those that share it: the events of an activity, which follow each other. */
 class MetadataTexts {
   #said: Fact['metadata'] | undefined;
-  #latest: { readonly metadata: Omit<EventMetadata, 'hash'>; readonly text: string } | undefined;
+  #latest: WrittenMetadata | undefined;
 
-  of({ type, metadata: said }: Fact): { readonly metadata: Omit<EventMetadata, 'hash'>; readonly text: string } {
+  of({ type, metadata: said }: Fact): WrittenMetadata {
     const schemaVersion = schemaVersionOf(type);
     if (this.#latest && this.#said === said && this.#latest.metadata.schemaVersion === schemaVersion)
       return this.#latest;

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../config/config.js';
-import { canonicalJson } from '../ledger/chain.js';
+import { canonicalJson } from '../domain/canonical-json.js';
 import type { Measurements } from './attestor.js';
 
 /** The folder of the running program, `dist`, with a trailing `/`. */

@@ -12,7 +12,8 @@ import {
   type AttestationDocument,
 } from '../../src/proofs/attestation-document.js';
 import { readConfig } from '../../src/config/config.js';
-import { canonicalJson, GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
+import { canonicalJson } from '../../src/domain/canonical-json.js';
+import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
 import { upcast } from '../../src/ledger/upcast.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { BootLog } from '../../src/proofs/boot-log.js';

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { canonicalJson, canonicalPieces } from '../../src/domain/canonical-json.js';
 import {
   BrokenChain,
-  canonicalJson,
-  canonicalPieces,
   chainEvent,
   GENESIS_HASH,
   linkTexts,

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { apply, nothingLoaded } from '../../src/ledger/loaded-organization.js';
 import { snapshotVersion } from '../../src/ledger/snapshots.js';
 import { emptyOrganization } from '../../src/domain/organization/organization.js';
-import { canonicalJson } from '../../src/ledger/chain.js';
+import { canonicalJson } from '../../src/domain/canonical-json.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 
 /**

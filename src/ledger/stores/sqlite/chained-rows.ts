@@ -43,10 +43,10 @@ export function linkAt(links: string, index: number): string | undefined {
 
 /** The rows for a reader, if each event follows from the one before it, and the first from this link. */
 export function checkedRun(
-  { lengths, positions, records, ...rows }: ChainedRows,
+  { lengths, positions, links: stored, records }: ChainedRows,
   after: string,
 ): ChainedRun | undefined {
-  const links = rows.links.toString('latin1');
+  const links = stored.toString('latin1');
   let link = after;
   let start = 0;
   const sizes = lengths.split(',');
