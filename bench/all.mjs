@@ -1,5 +1,5 @@
 /**
- * Every row of the table in bench/README.md, one program after another, in about a quarter of an hour on an idle machine. Prints
+ * Every row of the table in bench/README.md, one program after another, in about twenty minutes on an idle machine. Prints
  * the table "what, aim, now" and writes all figures to bench/results/<date>.json, with machine, versions and commit. A
  * program that fails, or takes longer than it may, is named as failed in its rows, and the end is 1. `npm run bench:all [--
  * --only NAME]` runs the program of that name only, and `--quick` sees that it runs and writes nothing. `--beside FOLDER` runs

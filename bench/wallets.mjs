@@ -1,8 +1,8 @@
 /**
  * Many sub-organizations, each with a wallet of its own: how fast they are created, by the first of them and beside 1,000 and 10,000
  * that are there, and how fast 3,000 of them sign once, when the coordinator has just started again and when it has them in
- * memory. Stamped, over HTTP, on the durable SQLite store. `node bench/wallets.mjs [count]`, or `--quick` to see that it runs. The server is a process of its own; its processor
- * time says more than the rates where the machine has other work.
+ * memory. Stamped, over HTTP, on the durable SQLite store. `node bench/wallets.mjs [count]`, or `--quick` to see that it runs.
+ * The server is a process of its own; its processor time says more than the rates where the machine has other work.
  */
 import { createHash } from 'node:crypto';
 import { loadavg } from 'node:os';

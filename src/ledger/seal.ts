@@ -1,5 +1,5 @@
-import { idFromHash } from './ids.js';
 import { canonicalJson, canonicalPieces, textOf } from '../domain/canonical-json.js';
+import { idFromHash } from './ids.js';
 import { GENESIS_HASH, linkPlaced, restOfLink, type EventMetadata } from './chain.js';
 import type { ExpectedRevision, NewEvent } from './event-store.js';
 import { PlacedText } from './placed-text.js';

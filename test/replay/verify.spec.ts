@@ -56,6 +56,9 @@ async function verified(
   }
 }
 
+const placesIn = (findings: Verification['findings']) =>
+  findings.map(({ stream, revision, problem }) => [stream, revision, problem]);
+
 /** The same history, as two organizations have recorded it by turns, a decision each. */
 async function byTurns(store: InMemoryEventStore, history: History): Promise<void> {
   const heads = new Map<string, number>();
@@ -464,8 +467,7 @@ describe('verifyHistory', () => {
     const { stream, events, at, says, isSealed } = forgeries[name]!(history);
     history.set(stream, isSealed ? sealAgain(stream, events) : events);
     const { findings } = await verified(history);
-    const named = findings.map(({ stream: where, revision, problem }) => [where, revision, problem]);
-    expect(named).toContainEqual([stream, at, expect.stringMatching(says)]);
+    expect(placesIn(findings)).toContainEqual([stream, at, expect.stringMatching(says)]);
   });
 
   it('names the event in whose text one flipped bit has left no UTF-8', async () => {
@@ -490,8 +492,10 @@ describe('verifyHistory', () => {
       const store = await SqliteEventStore.openForReading(file);
       const { findings } = await verifyHistory(store, { registry });
       await store.close();
-      const named = findings.map(({ stream: where, revision, problem }) => [where, revision, problem]);
-      expect(named).toContainEqual([...place, expect.stringMatching(/hash chain .* is broken at revision 3/)]);
+      expect(placesIn(findings)).toContainEqual([
+        ...place,
+        expect.stringMatching(/hash chain .* is broken at revision 3/),
+      ]);
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -529,6 +529,21 @@ describe('texts that are joined while they are read', () => {
   });
 });
 
+describe('an append that is made again', () => {
+  it('is another one where the id in the file is no UTF-8 any more, and the process goes on', async () => {
+    const stream = aStream();
+    const events = [anEvent()];
+    const before = await open();
+    await before.append(stream, events, 'no-stream');
+    expect((await before.append(stream, events, 'no-stream')).revision).toBe(0);
+    await before.close();
+    const database = new Database(file);
+    database.prepare('UPDATE events SET id = CAST(? AS TEXT)').run([Buffer.from([0xff])]);
+    database.close();
+    await expect((await open()).append(stream, events, 'no-stream')).rejects.toThrow(WrongRevision);
+  });
+});
+
 describe('a chain that is checked where it is read', () => {
   const stream = aStream();
   /** More than a page, and then one that was changed in the file. */

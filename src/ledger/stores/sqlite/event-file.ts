@@ -59,7 +59,7 @@ export class EventFile {
     );
     this.#lastRevision = database.prepare('SELECT max(revision) AS revision FROM events WHERE stream = ?');
     this.#isDeleted = database.prepare('SELECT 1 FROM deleted_streams WHERE stream = ?');
-    this.#written = database.prepare('SELECT id, position FROM events WHERE stream = ? AND revision = ?');
+    this.#written = database.prepare('SELECT position FROM events WHERE stream = ? AND revision = ? AND id = ?');
     const ofStream = 'events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?';
     this.#streamSizes = database.prepare(selectSizes(ofStream));
     this.#streamRows = database.prepare(selectRows(ofStream));
@@ -146,9 +146,10 @@ export class EventFile {
   ): number | undefined {
     let position: number | undefined;
     for (let index = 0; index < count; index++) {
-      const row = this.#written.get([stream, first + index]) as { id: string; position: number } | undefined;
-      if (row?.id !== batch[start + 4 * index]) return undefined;
-      position = row?.position;
+      const row = this.#written.get([stream, first + index, batch[start + 4 * index]]) as
+        Pick<Row, 'position'> | undefined;
+      if (row === undefined) return undefined;
+      ({ position } = row);
     }
     return position;
   }
