@@ -72,6 +72,8 @@ const linkMember = ',"hash":"';
 const linkEnd = '"}';
 /** Characters that the link takes at the end of a stored event's metadata. */
 export const LINK_LENGTH = linkMember.length + 2 * HASH_BYTES + linkEnd.length;
+/** Where its hash begins and ends among these characters. */
+export const HASH_IN_LINK = [linkMember.length, linkMember.length + 2 * HASH_BYTES] as const;
 
 /** The link at the end of a stored event's metadata; undefined if there is none. */
 export function linkIn({ metadata }: Pick<StoredEvent, 'metadata'>): string | undefined {

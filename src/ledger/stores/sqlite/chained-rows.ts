@@ -1,64 +1,69 @@
 import { hash } from 'node:crypto';
-import { LINK_LENGTH, linkIn } from '../../chain.js';
+import { HASH_IN_LINK, LINK_LENGTH } from '../../chain.js';
 import type { ChainedRun } from './sqlite-protocol.js';
 
-/** Where the link before an event is put, 32 bytes; to those who read the list afterwards, the comma before it. */
-const ROOM = `,${' '.repeat(31)}`;
-const roomBytes = Buffer.from(ROOM, 'latin1');
+/** Most rows taken from SQLite at once. */
+export const CHAINED_AT_ONCE = 100;
+/** Larger events are left out, in bytes, so that rows taken at once do not fill the memory. */
+const LARGEST = 20_000;
+
+const HEAD = ',{"position":';
+/** Of the metadata, with the bracket that the rest of it is closed by. */
+const LINK = LINK_LENGTH - '}'.length;
+const NAME = ',"record":';
+/** Where the link before an event is put, 32 bytes; white space to those who read the list afterwards. */
+const ROOM = ' '.repeat(32);
+const room = Buffer.from(ROOM);
+const END = '}';
+const comma = ','.charCodeAt(0);
 
 /** Rows of a stream as one list of JSON: see `selectChained`. */
 export interface ChainedRows {
+  readonly count: number;
   readonly revision: number | null;
-  /** Bytes of each record, with the room before it. */
-  readonly lengths: string;
-  readonly positions: string;
-  /** As bytes: at the end of a row without a link, a cut may leave half a character. */
-  readonly links: Buffer;
-  readonly records: Buffer<ArrayBuffer>;
+  /** Bytes of each element of the list, with the comma before it; without those that were left out. */
+  readonly lengths: string | null;
+  readonly list: Buffer<ArrayBuffer> | null;
 }
 
 /**
- * The query of some rows as the very bytes that their links cover, put together by SQLite, so that JavaScript neither reads
- * nor writes any of them. A row without a link at its end becomes bytes that no link covers. Metadata is cut as bytes: in a
- * text, SQLite would count all characters for each cut.
+ * The query of some rows as a list of `{ position, hash, record }` (`ChainedElement`), in which the record is the very bytes that
+ * the link covers, put together by SQLite, so that JavaScript neither reads nor writes any of them. Metadata is cut as bytes: in
+ * a text, SQLite would count all characters for each cut. A row without a link at its end becomes bytes that no link covers.
  * @param which everything behind `FROM`
  */
 export function selectChained(which: string): string {
-  const record =
-    `concat('${ROOM}{"data":', data, ',"id":', json_quote(id), ` +
-    `',"metadata":', substr(CAST(metadata AS BLOB), 1, octet_length(metadata) - ${LINK_LENGTH}), '},"revision":', revision, ` +
-    `',"stream":', json_quote(stream), ',"type":', json_quote(type), '}')`;
+  const metadata = 'CAST(metadata AS BLOB)';
+  const element =
+    `concat('${HEAD}', position, substr(${metadata}, -${LINK_LENGTH}, ${LINK}), '${NAME}${ROOM}{"data":', data, ` +
+    `',"id":', json_quote(id), ',"metadata":', substr(${metadata}, 1, octet_length(metadata) - ${LINK_LENGTH}), ` +
+    `'},"revision":', revision, ',"stream":', json_quote(stream), ',"type":', json_quote(type), '}${END}')`;
   return (
-    'SELECT max(revision) AS revision, group_concat(octet_length(record)) AS lengths, ' +
-    `group_concat(position) AS positions, CAST(group_concat(substr(CAST(metadata AS BLOB), -${LINK_LENGTH}), '') AS BLOB) AS links, ` +
-    `CAST(group_concat(record, '') || ']' AS BLOB) AS records ` +
-    `FROM (SELECT position, revision, metadata, ${record} AS record FROM ${which})`
+    'SELECT count(*) AS count, max(revision) AS revision, group_concat(octet_length(element)) AS lengths, ' +
+    `CAST(group_concat(element, '') || ']' AS BLOB) AS list FROM (SELECT revision, ` +
+    `CASE WHEN octet_length(data) + octet_length(metadata) <= ${LARGEST} THEN ${element} END AS element FROM ${which})`
   );
 }
 
-/** The link that is stored with the row in that place. */
-export function linkAt(links: string, index: number): string | undefined {
-  return linkIn({ metadata: links.slice(index * LINK_LENGTH, (index + 1) * LINK_LENGTH) });
-}
-
-/** The rows for a reader, if each event follows from the one before it, and the first from this link. */
-export function checkedRun(
-  { lengths, positions, links: stored, records }: ChainedRows,
-  after: string,
-): ChainedRun | undefined {
-  const links = stored.toString('latin1');
+/** The rows for a reader, if all are there, and each event follows from the one before it, and the first from this link. */
+export function checkedRun({ count, lengths, list }: ChainedRows, after: string): ChainedRun | undefined {
+  const sizes = lengths?.split(',');
+  if (list === null || sizes?.length !== count) return undefined;
+  const links: string[] = [];
   let link = after;
   let start = 0;
-  const sizes = lengths.split(',');
-  for (let index = 0; index < sizes.length; index++) {
-    const end = start + Number(sizes[index]);
-    const next = linkAt(links, index);
-    if (next === undefined || records.write(link, start, 'hex') !== ROOM.length) return undefined;
-    if (hash('sha256', records.subarray(start, end), 'hex') !== next) return undefined;
-    records.set(roomBytes, start);
+  for (const size of sizes) {
+    const end = start + Number(size);
+    const tail = list.indexOf(comma, start + HEAD.length);
+    const before = tail + LINK + NAME.length;
+    const next = list.toString('latin1', tail + HASH_IN_LINK[0], tail + HASH_IN_LINK[1]);
+    if (list.write(link, before, 'hex') !== ROOM.length) return undefined;
+    if (hash('sha256', list.subarray(before, end - END.length), 'hex') !== next) return undefined;
+    list.set(room, before);
+    links.push(next);
     link = next;
     start = end;
   }
-  records.write('[', 0, 'latin1');
-  return { records, positions, links, link };
+  list.write('[', 0, 'latin1');
+  return { list, links };
 }

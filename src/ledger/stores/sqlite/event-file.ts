@@ -2,8 +2,8 @@ import type Database from 'libsql';
 import { LatestEntries } from '../../../fairness/latest-entries.js';
 import { isCut, sendsKept } from '../../event-store.js';
 import { PAGE_SIZE } from '../feed.js';
-import { checkedRun, selectChained, type ChainedRows } from './chained-rows.js';
-import { fieldsOf, page, ROWS_AT_ONCE, rowsOfPage, selectJoined, selectRows, selectSizes } from './row-pages.js';
+import { CHAINED_AT_ONCE, checkedRun, selectChained, type ChainedRows } from './chained-rows.js';
+import { fieldsOf, page, PAGE_TEXT, selectJoined, selectRows, selectSizes } from './row-pages.js';
 import type { JoinedRows, JoinedSizes, Row } from './row-pages.js';
 import { OUTCOME } from './sqlite-protocol.js';
 import type { ChainedPage, ChainedRun, Page } from './sqlite-protocol.js';
@@ -174,22 +174,23 @@ export class EventFile {
 
   /** The same for who checks the chain; undefined if an event does not follow from the text of the one before it. */
   readChained(stream: string, from: number, after: string): ChainedPage | undefined {
-    const { count, last } = rowsOfPage(this.#streamSizes.get([stream, from, PAGE_SIZE]) as JoinedSizes);
     const runs: ChainedRun[] = [];
     let revision = from - 1;
     let link = after;
-    for (let left = count; left > 0; left -= ROWS_AT_ONCE) {
-      const most = Math.min(left, ROWS_AT_ONCE);
-      const rows = this.#streamChained.get([stream, revision + 1, most]) as ChainedRows;
-      // The stream may be deleted meanwhile.
-      if (rows.revision === null) return undefined;
-      const run = checkedRun(rows, link);
-      if (run === undefined) return undefined;
-      runs.push(run);
-      ({ revision } = rows);
-      ({ link } = run);
+    let room = PAGE_TEXT;
+    for (let left = PAGE_SIZE; left > 0 && room > 0; left -= CHAINED_AT_ONCE) {
+      const rows = this.#streamChained.get([stream, revision + 1, CHAINED_AT_ONCE]) as ChainedRows;
+      if (rows.revision !== null) {
+        const run = checkedRun(rows, link);
+        if (run === undefined) return runs.length > 0 ? chainedPage(runs, false, revision) : undefined;
+        runs.push(run);
+        ({ revision } = rows);
+        link = run.links.at(-1)!;
+        room -= run.list.length;
+      }
+      if (rows.count < CHAINED_AT_ONCE) return chainedPage(runs, true, revision);
     }
-    return { kind: 'chained-page', runs, last, ...(count > 0 ? { revision } : {}) };
+    return chainedPage(runs, false, revision);
   }
 
   readLast(stream: string, most: number): Page {
@@ -232,4 +233,8 @@ export class EventFile {
     this.#database.close();
     this.#release();
   }
+}
+
+function chainedPage(runs: readonly ChainedRun[], last: boolean, revision: number): ChainedPage {
+  return { kind: 'chained-page', runs, last, ...(runs.length > 0 ? { revision } : {}) };
 }

@@ -3,9 +3,9 @@ import { FIELDS_PER_ROW, SEPARATOR } from './sqlite-protocol.js';
 import type { Fields, Page, Run } from './sqlite-protocol.js';
 
 /** A page ends early once its events hold this much JSON, in bytes, so that large events cannot fill the memory. */
-const PAGE_TEXT = 1 << 20;
+export const PAGE_TEXT = 1 << 20;
 /** Most rows taken from SQLite at once while a page is filled. */
-export const ROWS_AT_ONCE = 50;
+const ROWS_AT_ONCE = 50;
 
 const COLUMNS = ['position', 'stream', 'revision', 'id', 'type', 'data', 'metadata'] as const;
 const TEXTS = COLUMNS.join(` || char(${SEPARATOR.charCodeAt(0)}) || `);
@@ -81,7 +81,7 @@ export function page({ sizes, joined, single }: RowsOfPage): Page {
 }
 
 /** How many of the next rows are a page, and whether no further ones follow. @param sizes of as many as a page has at most */
-export function rowsOfPage(sizes: JoinedSizes): { readonly count: number; readonly last: boolean } {
+function rowsOfPage(sizes: JoinedSizes): { readonly count: number; readonly last: boolean } {
   const found = sizesIn(sizes);
   const count = Math.max(thatFit(found, PAGE_TEXT), Math.min(found.length, 1));
   return { count, last: count === found.length && count < PAGE_SIZE };

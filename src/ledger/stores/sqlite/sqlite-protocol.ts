@@ -1,4 +1,4 @@
-import type { StoredEvent } from '../../stored-event.js';
+import type { ChainedRecord, StoredEvent } from '../../stored-event.js';
 
 /**
  * What the SQLite adapter and its worker thread say to each other: one answer to each request, in the order of the
@@ -75,14 +75,18 @@ export interface ChainedPage extends PageOf<ChainedRun> {
 
 /** Events as their links cover them. */
 export interface ChainedRun {
-  /** A list of JSON in UTF-8, the links left out. */
-  readonly records: Uint8Array<ArrayBuffer>;
-  /** Of each, with commas between them. */
-  readonly positions: string;
-  /** Of each, the end of its metadata. */
-  readonly links: string;
-  /** Of the last. */
-  readonly link: string;
+  /** A list of `ChainedElement` as JSON, in UTF-8. */
+  readonly list: Uint8Array<ArrayBuffer>;
+  /** Of each. */
+  readonly links: readonly string[];
+}
+
+/** An event as its link covers it. */
+export interface ChainedElement {
+  readonly position: number;
+  /** The link, at most: see `links`. */
+  readonly hash?: string;
+  readonly record: ChainedRecord;
 }
 
 /** How one append of a batch has ended, and what the two numbers behind it mean. */

@@ -81,7 +81,7 @@ function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentP
   }
 
   function answer(message: Answer): void {
-    const handedOver = message.kind === 'chained-page' ? message.runs.map(({ records }) => records.buffer) : [];
+    const handedOver = message.kind === 'chained-page' ? message.runs.map(({ list }) => list.buffer) : [];
     port.postMessage(message, handedOver);
   }
 }

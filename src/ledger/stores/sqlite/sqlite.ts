@@ -15,7 +15,7 @@ import { OneByOne } from '../one-by-one.js';
 import { PendingAppends } from './pending-appends.js';
 import { RecentEvents } from './recent-events.js';
 import type { ChainedPage, OpenedFor, Page } from './sqlite-protocol.js';
-import { chainedEventsOf, eventsOf, StoreThread } from './store-thread.js';
+import { chainedEventsOf, eventsOf, lastLink, StoreThread } from './store-thread.js';
 
 /** Interval, in milliseconds, at which a read-only store looks for new events of the writing process. */
 const LOOK_AGAIN = 250;
@@ -94,16 +94,27 @@ export class SqliteEventStore implements EventStore {
     for (let begin = from, before = after; ;) {
       const page = await next;
       const { last, revision = begin } = page;
-      const link = page.kind === 'chained-page' ? page.runs.at(-1)?.link : undefined;
+      const link = after === undefined ? undefined : lastLink(page);
       if (!last) {
         // The thread reads the next page while this one is parsed and used.
         next = this.#page(stream, revision + 1, link);
         next.catch(() => undefined);
       }
-      yield page.kind === 'page'
-        ? eventsOf(page)
-        : (chainedEventsOf(page, before!) ??
-          eventsOf(await this.#thread.page({ kind: 'read-stream', stream, from: begin })));
+      if (page.kind === 'page') {
+        yield eventsOf(page);
+      } else {
+        // Parsed as they are used: what is collected soon is not copied before.
+        for (const run of page.runs) {
+          const events = chainedEventsOf(run, before!);
+          if (events === undefined) {
+            yield* this.#pages(stream, begin, undefined);
+            return;
+          }
+          yield events;
+          begin += events.length;
+          before = run.links.at(-1);
+        }
+      }
       if (last) return;
       begin = revision + 1;
       before = link;

@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads';
+import { linkIn } from '../../chain.js';
 import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
-import { checkedEvent, parseEvent, type ChainedRecord } from '../../stored-event.js';
-import { linkAt } from './chained-rows.js';
-import { storedIn } from './sqlite-protocol.js';
-import type { Answer, ChainedPage, OpenedFor, Page, Request } from './sqlite-protocol.js';
+import { checkedEvent, parseEvent } from '../../stored-event.js';
+import { SEPARATOR, storedIn } from './sqlite-protocol.js';
+import type { Answer, ChainedElement, ChainedPage, ChainedRun, OpenedFor, Page, Request } from './sqlite-protocol.js';
 
 /** The worker thread that has the file open. Every request is answered, even if the thread dies. */
 export class StoreThread {
@@ -122,29 +122,39 @@ export function eventsOf({ runs }: Page): readonly RecordedEvent[] {
 }
 
 /**
- * The events of a page whose chain was checked; undefined if their links cover something that is no list of events.
+ * The events of a run whose chain was checked; undefined if their links cover something that is no list of events.
  * @param after link before the first of them
  */
-export function chainedEventsOf({ runs }: ChainedPage, after: string): readonly RecordedEvent[] | undefined {
+export function chainedEventsOf({ list, links }: ChainedRun, after: string): readonly RecordedEvent[] | undefined {
+  const elements = elementsOf(list);
+  if (elements?.length !== links.length) return undefined;
   const events: RecordedEvent[] = [];
   let link = after;
-  for (const { records, positions, links } of runs) {
-    const places = positions.split(',');
-    const parsed = recordsIn(records);
-    if (parsed?.length !== places.length) return undefined;
-    for (const [index, record] of parsed.entries()) {
-      const next = linkAt(links, index)!;
-      events.push(checkedEvent(record, BigInt(places[index]!), next, link));
-      link = next;
-    }
+  for (const { position, hash, record } of elements) {
+    // It is what was checked, unless it has another name, or a text put into the event's data says it once more.
+    const next = links[events.length]!;
+    if (hash !== next) return undefined;
+    events.push(checkedEvent(record, BigInt(position), next, link));
+    link = next;
   }
   return events;
 }
 
-function recordsIn(json: Uint8Array<ArrayBuffer>): readonly ChainedRecord[] | undefined {
+/** The link of a page's last event; whoever goes on from there checks that it follows from the events before. */
+export function lastLink({ runs }: Page | ChainedPage): string | undefined {
+  const run = runs.at(-1);
+  if (run === undefined) return undefined;
+  if (typeof run === 'object' && 'links' in run) return run.links.at(-1);
+  const metadata = typeof run === 'string' ? run.slice(run.lastIndexOf(SEPARATOR) + 1) : run.at(-1);
+  return linkIn({ metadata: String(metadata) });
+}
+
+function elementsOf(json: Uint8Array<ArrayBuffer>): readonly ChainedElement[] | undefined {
   try {
-    const records = JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString()) as ChainedRecord[];
-    return records.every(({ metadata }) => typeof metadata === 'object' && metadata !== null) ? records : undefined;
+    const elements = JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString()) as ChainedElement[];
+    return elements.every(({ record: { metadata } }) => typeof metadata === 'object' && metadata !== null)
+      ? elements
+      : undefined;
   } catch {
     return undefined;
   }
