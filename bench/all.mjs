@@ -43,7 +43,7 @@ async function run(checkout, name) {
   clearTimeout(timer);
   const last = said.trim().split('\n').at(-1);
   if (signal !== null) return { failed: `took longer than ${minutes} minutes` };
-  if (code !== 0 || !last.startsWith('{')) return { failed: `ended with ${code}: ${complained.trim().slice(-400)}` };
+  if (code !== 0 || !last.startsWith('{')) return { failed: `ended with ${code}: ${complained.trim().slice(-2_000)}` };
   return JSON.parse(last);
 }
 
