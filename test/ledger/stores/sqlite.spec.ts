@@ -615,7 +615,7 @@ describe('a chain that is checked where it is read', () => {
     const facts = someEvents(1_300).map(({ type, data }) => ({ type, data, metadata }));
     facts[150] = { ...facts[150]!, data: { number: 150, text: 'a'.repeat(30_000) } };
     await store.append(stream, seal(stream, emptyTail, facts).events, 'no-stream');
-    // 100 before it, and 600 behind the 600 of its page.
+    // 100 before the page of 500 that it is on, and 700 behind that.
     expect(await walk(store, GENESIS_HASH)).toEqual({ revision: 1_299, checked: 800 });
   });
 

@@ -180,14 +180,13 @@ export class EventFile {
     let room = PAGE_TEXT;
     for (let left = PAGE_SIZE; left > 0 && room > 0; left -= CHAINED_AT_ONCE) {
       const rows = this.#streamChained.get([stream, revision + 1, CHAINED_AT_ONCE]) as ChainedRows;
-      if (rows.revision !== null) {
-        const run = checkedRun(rows, link);
-        if (run === undefined) return runs.length > 0 ? chainedPage(runs, false, revision) : undefined;
-        runs.push(run);
-        ({ revision } = rows);
-        link = run.links.at(-1)!;
-        room -= run.list.length;
-      }
+      if (rows.revision === null) return chainedPage(runs, true, revision);
+      const run = checkedRun(rows, link);
+      if (run === undefined) return runs.length > 0 ? chainedPage(runs, false, revision) : undefined;
+      runs.push(run);
+      ({ revision } = rows);
+      link = run.links.at(-1)!;
+      room -= run.list.length;
       if (rows.count < CHAINED_AT_ONCE) return chainedPage(runs, true, revision);
     }
     return chainedPage(runs, false, revision);

@@ -84,7 +84,7 @@ export interface ChainedRun {
 /** An event as its link covers it. */
 export interface ChainedElement {
   readonly position: number;
-  /** The link, at most: see `links`. */
+  /** What stands in the place of the link; it counts only if `links` says the same. */
   readonly hash?: string;
   readonly record: ChainedRecord;
 }

@@ -102,8 +102,10 @@ export class SqliteEventStore implements EventStore {
       }
       if (page.kind === 'page') {
         yield eventsOf(page);
+        begin = revision + 1;
+        before = link;
       } else {
-        // Parsed as they are used: what is collected soon is not copied before.
+        // A run at a time: where one is no list of events, the rest begins there.
         for (const run of page.runs) {
           const events = chainedEventsOf(run, before!);
           if (events === undefined) {
@@ -116,8 +118,6 @@ export class SqliteEventStore implements EventStore {
         }
       }
       if (last) return;
-      begin = revision + 1;
-      before = link;
     }
   }
 
