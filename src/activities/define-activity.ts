@@ -21,7 +21,7 @@ export interface DecideContext {
   /** The credential that stamped the submission. */
   readonly credentialId: string;
   /** What the submission's stamp proved, if it was an attested stamp. */
-  readonly attestation?: Attestation;
+  readonly attestation?: Attestation | undefined;
   /** Recorded time of the decision, milliseconds since the epoch. */
   readonly now: number;
   /** A new id, derived from the activity's id: deciding again yields the same ids in the same order. */

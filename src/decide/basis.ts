@@ -26,20 +26,23 @@ export interface Basis {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Budget of the decision; by default, all that its rules allow. */
-  readonly steps?: Steps;
+  readonly steps?: Steps | undefined;
   /** Clauses of the organization's policies, parsed once for a page of activities. */
-  readonly clauses?: ClausesRead;
+  readonly clauses?: ClausesRead | undefined;
   /** Number of the rules that decide: today's, unless old history is decided again. */
-  readonly rules?: number;
+  readonly rules?: number | undefined;
   /**
    * What may be read here; for anything that takes long, `ReadFirst` is thrown. If absent, everything is read in place.
    */
-  readonly reading?: Steps;
+  readonly reading?: Steps | undefined;
   /** Earlier findings about the request, on the same meter, state and time. */
-  readonly found?: FoundOut;
+  readonly found?: FoundOut | undefined;
   /** Limits set by the operator or a parent, as the decision records them. */
-  readonly limits?: LimitsOfDecision;
+  readonly limits?: LimitsOfDecision | undefined;
 }
+
+/** A basis with the budget of one decision. */
+export type MeteredBasis = Basis & { readonly steps: Steps; readonly clauses: ClausesRead };
 
 /**
  * A waiting activity under today's users, policies and quorum: its machine, who has approved, and what policies decide
@@ -78,7 +81,7 @@ export interface Voter {
   readonly userId: string;
   readonly credential: PolicyCredential;
   /** The parent, if it acts for its sub-organization: then its users and policies decide (client protocol 1.4). */
-  readonly authority?: { readonly organization: OrganizationView; readonly revision: number };
+  readonly authority?: { readonly organization: OrganizationView; readonly revision: number } | undefined;
 }
 
 /** A submit as history keeps it, with its assigned id. */
@@ -105,16 +108,21 @@ export type DecisionResult =
       readonly events: readonly OrganizationEvent[];
       readonly outcome: Authorization['outcome'];
       /** Set if it was recorded as failed; the caller gets this error. */
-      readonly refusal?: CoordinatorError;
+      readonly refusal?: CoordinatorError | undefined;
       /** What is left to do once the events are recorded. */
-      readonly afterwards?: (ports: PreparePorts) => void;
+      readonly afterwards?: ((ports: PreparePorts) => void) | undefined;
     }
   | 'prepare-first';
 
 /** One budget for one decision, which parses each clause once. */
-export function metered(basis: Basis): Basis & Required<Pick<Basis, 'steps' | 'clauses'>> {
+export function metered(basis: Basis): MeteredBasis {
+  if (isMetered(basis)) return basis;
   const { steps = new Steps(decisionSteps(basis.rules ?? rulesNumber)), clauses = clausesOf(basis) } = basis;
   return { ...basis, steps, clauses };
+}
+
+function isMetered(basis: Basis): basis is MeteredBasis {
+  return basis.steps !== undefined && basis.clauses !== undefined;
 }
 
 /** Parses the clauses of an organization's policies once for several decisions. */

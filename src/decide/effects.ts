@@ -41,12 +41,13 @@ export function execute(
     activityId,
     submitterId,
     credentialId,
-    ...(attestation ? { attestation } : {}),
+    attestation,
     now,
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,
     rules,
-    ...limits,
+    limits: limits.limits,
+    subOrganizationLimits: limits.subOrganizationLimits,
   };
   const outcome = definition.decide(intent, context, prepared?.value);
   // Under rules 1 and 2 each verb checked its limits itself, and some did not.
@@ -68,10 +69,20 @@ export function decisionOf(
   { voteId }: Vote,
   { outcome, by, evaluations, among }: Authorization,
   { revision, rules = rulesNumber, limits }: Basis,
+  more: Pick<Decision, 'authority' | 'found'> = {},
 ): Decision {
   const policySet = policySetOfDecision(among, evaluations);
-  const outcomes = { policies: evaluations, ...(policySet ? { policySet } : {}) };
-  return { voteId, outcome, by, ...outcomes, revision, rules, ...(limits ? { limits } : {}) };
+  return {
+    voteId,
+    outcome,
+    by,
+    policies: evaluations,
+    revision,
+    rules,
+    ...(policySet ? { policySet } : {}),
+    ...(limits ? { limits } : {}),
+    ...more,
+  };
 }
 
 export function endOf(

@@ -79,7 +79,7 @@ export function submitQuestion(
   return {
     definition,
     isGuest: guest !== undefined,
-    context: policyContext({ ...basis, ...authority }, guest?.user),
+    context: policyContext(basis, home, guest?.user),
     questionOn: (about: About) => questionOf(basis.registry, type, definition, intent, userId, home, about),
   };
 }
@@ -95,11 +95,17 @@ export function questionOf(
 ): AuthorizationRequest {
   const { policy, params } = definition;
   const values: Record<string, PolicyValue | undefined> = {};
-  for (const [name, param] of Object.entries(params ?? {})) values[name] = param.from(intent);
+  if (params) for (const name of Object.keys(params)) values[name] = params[name]!.from(intent);
   const { kind } = registry.versions.get(type)!;
+  const activity =
+    policy === 'root-quorum-only'
+      ? { type, kind, params: values }
+      : { type, kind, params: values, resource: policy.resource, action: policy.action };
+  const { resources, parts } = about;
   return {
-    activity: { type, kind, params: values, ...(policy === 'root-quorum-only' ? {} : policy) },
-    ...about,
+    activity,
+    resources,
+    parts,
     submitterId,
     rootQuorumOnly: policy === 'root-quorum-only',
     // The user of an auth proxy belongs to no person: it may do only what its policy says.
@@ -117,8 +123,17 @@ function ownCredentials(
   return definition.ownCredentialsOf?.(intent) === submitterId;
 }
 
-export function policyContext(basis: Basis, guest?: User): AuthorizationContext {
-  const { registry, organization, now, steps, clauses, rules } = basis;
+/**
+ * What policies know.
+ * @param organization whose policies and users decide
+ * @param guest who is not a user yet
+ */
+export function policyContext(
+  basis: Basis,
+  organization: OrganizationView = basis.organization,
+  guest?: User,
+): AuthorizationContext {
+  const { registry, now, steps, clauses, rules } = basis;
   const { policies, rootQuorum, users } = organization;
   return {
     policies: [...policies.values()],
@@ -128,16 +143,26 @@ export function policyContext(basis: Basis, guest?: User): AuthorizationContext 
       return user && policyUser(user);
     },
     tenant: tenantOf(organization),
-    ...(steps ? { steps } : {}),
-    ...(clauses ? { clauses } : {}),
-    ...(rules === undefined ? {} : { rules }),
-    // Built only on demand: most decisions do not need a list of all users.
-    get users() {
-      return [...users.values(), ...(guest && !users.has(guest.userId) ? [guest] : [])].map(policyUser);
-    },
+    steps,
+    clauses,
+    rules,
+    users: new PolicyUsers(users, guest),
     environment: registry.policyEnvironment,
     now,
   };
+}
+
+/** All users and the guest, made when they are asked for: most decisions do not need them. */
+class PolicyUsers implements Iterable<PolicyUser> {
+  constructor(
+    private readonly users: OrganizationView['users'],
+    private readonly guest: User | undefined,
+  ) {}
+
+  *[Symbol.iterator](): Iterator<PolicyUser> {
+    for (const user of this.users.values()) yield policyUser(user);
+    if (this.guest && !this.users.has(this.guest.userId)) yield policyUser(this.guest);
+  }
 }
 
 function policyUser(user: User): PolicyUser {

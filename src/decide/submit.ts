@@ -59,6 +59,12 @@ export function decideSubmit(
   if (outcome === 'allow' && definition.recall && !prepared) return 'prepare-first';
 
   const snapshot = afterSubmit[outcome];
+  const decision = decisionOf(vote, authorization, basis, {
+    ...(authority
+      ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }
+      : {}),
+    ...(submission.found ? { found: submission.found } : {}),
+  });
   const submitted: ActivityEvent = {
     type: 'ActivitySubmitted',
     data: {
@@ -67,16 +73,10 @@ export function decideSubmit(
       intent: parameters,
       fingerprint,
       timestampMs,
-      ...(generateAppProofs === undefined ? {} : { generateAppProofs }),
       status: activityStatus(snapshot),
       vote,
-      decision: {
-        ...decisionOf(vote, authorization, basis),
-        ...(authority
-          ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }
-          : {}),
-        ...(submission.found ? { found: submission.found } : {}),
-      },
+      decision,
+      ...(generateAppProofs === undefined ? {} : { generateAppProofs }),
     },
   };
   if (outcome === 'allow') {

@@ -22,10 +22,10 @@ export function basisOf(
   steps: Steps,
 ): Basis {
   const now = decisionTime(ports.clock, organization, parent);
-  const reading = ports.reading && { reading: steps };
+  const reading = ports.reading && steps;
   const limits = limitsSetFor(organization, parent, ports.limits);
   const { registry } = ports;
-  return { registry, organization, revision, now, ...reading, ...(limits ? { limits } : {}) };
+  return { registry, organization, revision, now, reading, limits };
 }
 
 /**

@@ -9,7 +9,7 @@ import { WrongRevision, type NewEvent } from '../ledger/event-store.js';
 import { forgetCovered, noteFingerprint, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import type { RequestDecider } from './decide-request.js';
 import { decideBatch, isLarge, type DecidedBatch } from './decided-batch.js';
-import type { Decided, DriverPorts, Job } from './job.js';
+import type { Decided, DriveAnswer, DriverPorts, Job } from './job.js';
 import type { Preparations } from './preparations.js';
 import { Room } from './room.js';
 
@@ -165,7 +165,7 @@ export class Batches {
         const position = await founded.get(answer.activityId)?.catch((error: unknown) => {
           throw storeRefusal(error, organizationId, attempt);
         });
-        job.resolve({ ...answer, position: position ?? loaded.position });
+        job.resolve(answerAt(answer, position ?? loaded.position));
       } catch (error) {
         job.reject(error);
       }
@@ -196,6 +196,12 @@ export class Batches {
     const unnamed = decided.flatMap(({ job, added }) => job.attempt?.end(added) ?? []);
     await Promise.all([...ended, ...unnamed].map((vaultId) => this.ports.shred(vaultId)));
   }
+}
+
+/** Member by member: members that follow a spread cost more than deciding (docs/adr/0107). */
+function answerAt(answer: Decided['answer'], position: bigint): DriveAnswer {
+  const { organizationId, organization, callerUserId, meter, activityId, record, appended } = answer;
+  return { organizationId, organization, callerUserId, meter, activityId, record, appended, position };
 }
 
 /** Whether a response, or an action, relies on the head alone. */

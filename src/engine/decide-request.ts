@@ -47,13 +47,14 @@ export class RequestDecider {
     const { organizationId } = organization;
     const today = basisOf(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
     const caller = this.callerOf(job, organization, parent?.organization, today.now);
-    const answer = { organizationId, organization, callerUserId: caller.user.userId, meter };
+    const callerUserId = caller.user.userId;
     const basis = this.underWay(job.course, today, loaded, parent);
 
     const known = this.knownActivity(loaded, request.fingerprint);
     if (known && !this.isWordOfAnother(basis, known, request, caller)) {
       const record = organization.openActivities.get(known);
-      return { job, answer: { ...answer, activityId: known, record }, added: [] };
+      const answer = { organizationId, organization, callerUserId, meter, activityId: known, record };
+      return { job, answer, added: [] };
     }
 
     // After known fingerprints: repeating the deletion itself returns that it was done.
@@ -67,8 +68,9 @@ export class RequestDecider {
     batch.push(...takeOn(loaded, events, activityId, request.fingerprint, basis.now));
     const isSubmission = events.some(({ type }) => type === 'ActivitySubmitted');
     const given = job.prepared && 'value' in job.prepared ? job.prepared.value : undefined;
-    const appended = isSubmission ? { appended: { prepared: given } } : {};
-    return { job, answer: { ...answer, ...appended, activityId, record }, added: events, refusal, afterwards };
+    const appended = isSubmission ? { prepared: given } : undefined;
+    const answer = { organizationId, organization, callerUserId, meter, activityId, record, appended };
+    return { job, answer, added: events, refusal, afterwards };
   }
 
   private callerOf(
@@ -77,7 +79,8 @@ export class RequestDecider {
     parent: OrganizationView | undefined,
     now: number,
   ): Caller {
-    const asked = { ...job.request, passkey: job.passkey };
+    const { stamp, version, organizationId, attestation } = job.request;
+    const asked = { stamp, version, organizationId, attestation, passkey: job.passkey };
     const caller = callerOf(asked, organization, parent, now);
     // Set before this user can be denied: a denial names the user.
     job.callerUserId = caller.user.userId;
@@ -114,7 +117,8 @@ export class RequestDecider {
       course.begun = { heads, now: today.now, steps, clauses: clausesOf(today), found: {} };
     }
     const { now, steps, clauses, found } = course.begun!;
-    return { ...today, now, steps, clauses, found };
+    const { registry, organization, revision, reading, limits } = today;
+    return { registry, organization, revision, now, reading, limits, steps, clauses, found };
   }
 
   private knownActivity({ recent, organization }: LoadedOrganization, fingerprint: string): string | undefined {
@@ -134,8 +138,8 @@ export class RequestDecider {
     const { request, passkey, prepared } = job;
     const { version, intent, fingerprint } = request;
     const isParents = caller.organizationId !== request.organizationId;
-    const authority: { readonly authority?: LoadedOrganization } = isParents && parent ? { authority: parent } : {};
-    const voter = { userId: caller.user.userId, credential: caller.credential, ...authority };
+    const authority = isParents ? parent : undefined;
+    const voter = { userId: caller.user.userId, credential: caller.credential, authority };
     const target = this.targetOf(request, loaded);
     const activityId = target?.activityId ?? uuidV7(this.ports.clock, this.ports.randomness);
     let outcome: DecisionResult;
@@ -156,8 +160,9 @@ export class RequestDecider {
       return { submitterId, leavesTraces: definition.sign === undefined };
     }
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
-    const proof = proofOf(this.ports, job, outcome.events, target, basis, loaded.hash, authority.authority?.hash);
-    return { ...outcome, events: [...outcome.events, ...proof], activityId };
+    const proof = proofOf(this.ports, job, outcome.events, target, basis, loaded.hash, authority?.hash);
+    const { refusal, afterwards } = outcome;
+    return { activityId, outcome: outcome.outcome, events: [...outcome.events, ...proof], refusal, afterwards };
   }
 
   /** The open activity that a request votes on; undefined for a new submit. */

@@ -41,7 +41,7 @@ export async function decideBatch(
   path: QueuePath,
   isNewest: boolean,
 ): Promise<DecidedBatch> {
-  const batch = { events: [], decided: [], refused: [], allowed: [], lost: [] } as Omit<DecidedBatch, 'left'>;
+  const batch: DecidedBatch = { events: [], decided: [], refused: [], allowed: [], lost: [], left: [] };
   let spentMs = 0;
   for (const [index, job] of jobs.entries()) {
     // A batch is decided as one, but others' turns come in between.
@@ -68,7 +68,7 @@ export async function decideBatch(
     spentMs += performance.now() - started;
     if (spentMs >= longestBatchMs) return { ...batch, left: jobs.slice(index + 1) };
   }
-  return { ...batch, left: [] };
+  return batch;
 }
 
 /** A body so large that it takes a turn of its own. */

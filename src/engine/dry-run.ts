@@ -1,5 +1,12 @@
 import { callerOf, checkMaySubmit } from '../decide/caller.js';
-import { clausesOf, ReadFirst, type Basis, type DecisionResult, type Submission } from '../decide/basis.js';
+import {
+  clausesOf,
+  ReadFirst,
+  type Basis,
+  type DecisionResult,
+  type FoundOut,
+  type Submission,
+} from '../decide/basis.js';
 import { waitsFor } from '../decide/explain.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import { organizationDeleted, PolicyDenial, signUpLapsed } from '../decide/refusals.js';
@@ -64,7 +71,7 @@ export class DryRuns {
     const { fingerprint } = vote;
     const activityId = derivedId('dry run', fingerprint);
     const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs: undefined };
-    const found: NonNullable<Basis['found']> = {};
+    const found: FoundOut = {};
     const basis = { ...today, steps: meter.decision(rulesNumber), clauses: clausesOf(today), found };
     try {
       const result = await this.decided(
@@ -126,7 +133,7 @@ function voteOf({ type, parameters, timestampMs, stamp }: Tried, caller: Caller,
   };
 }
 
-type Trial = Basis & Required<Pick<Basis, 'found'>>;
+type Trial = Basis & { readonly found: FoundOut };
 
 function toldOf(result: DecisionResult, basis: Trial, userId: string, meter: Meter): DryRunTold {
   const { by, evaluations = [] } = basis.found.authorization ?? { by: 'none' as const };

@@ -40,7 +40,7 @@ export interface DriveAnswer {
   /** The meter of the request, which also pays for the rights in the response. */
   readonly meter: Meter;
   /** This request itself was recorded as the submission, with the output of its `prepare`. */
-  readonly appended?: { readonly prepared: unknown };
+  readonly appended?: { readonly prepared: unknown } | undefined;
 }
 
 /** It is allowed, and `prepare` must run before it can be decided; with the submitter. */

@@ -76,8 +76,8 @@ export function readSubmit(
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
     throw invalidField('parameters', parameters === undefined ? 'is required' : 'must be an object');
   }
-  const { timestampMs, generateAppProofs, ...named } = validate(SubmitEnvelope, rest);
-  const organizationId = canonicalUuid(named.organizationId);
+  const { timestampMs, generateAppProofs, organizationId: named } = validate(SubmitEnvelope, rest);
+  const organizationId = canonicalUuid(named);
   checkLiveness(timestampMs, now);
   const intent = validate(version.intent, parameters, 'parameters');
   return {

@@ -36,7 +36,8 @@ export class SubmitController {
     const body = rawBody(request);
     const stamp = request.stamp!;
     this.limits.check(request, reply, body, stamp);
-    const from = senderPath({ ...request.caller, credential: credentialIn(stamp) });
+    const { network, isThroughProxy } = request.caller;
+    const from = senderPath({ network, isThroughProxy, credential: credentialIn(stamp) });
     const asked = { path, body, stamp, from };
     const seen = this.freshness.wanted(request);
     // All versions that a path accepts are of one kind.

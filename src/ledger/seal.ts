@@ -59,7 +59,7 @@ export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed
     hashes.push(hash);
     bytes += type.length + hash.length + placed.length + Buffer.byteLength(text);
     const json = { data: textOf(pieces), metadata: `${text.slice(0, -1)},"hash":"${hash}"}` };
-    events.push({ id, type, data, metadata: { ...metadata, hash }, json });
+    events.push({ id, type, data, metadata: { hash, ...metadata }, json });
   }
   return { events, tail: { revision, hash }, hashes, bytes };
 }
@@ -79,7 +79,7 @@ class MetadataTexts {
     const schemaVersion = schemaVersionOf(type);
     if (this.#latest && this.#said === said && this.#latest.metadata.schemaVersion === schemaVersion)
       return this.#latest;
-    const metadata = { ...said, schemaVersion };
+    const metadata = { schemaVersion, ...said };
     this.#said = said;
     return (this.#latest = { metadata, text: canonicalJson(metadata) });
   }

@@ -12,7 +12,7 @@ import type { LoadedOrganization } from './loaded-organization.js';
  * Version of what a folded organization is made of, and of what its events make of it. Raise it whenever the same events
  * fold into something else than before (`test/ledger/snapshot-shape.spec.ts` says so): older files are then ignored.
  */
-export const snapshotVersion = 4;
+export const snapshotVersion = 5;
 
 export interface SnapshotOptions {
   /** Made when something is first kept; everything in it may be deleted at any time. */

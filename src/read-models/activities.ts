@@ -58,7 +58,7 @@ export const activitiesModel: ReadModel = {
       const submitted = known?.submitted ?? position;
       const record = evolveWithoutIntent(known?.record, event, { organizationId, at, voter: () => String(position) });
       const revisions = [...(known?.record.revisions ?? []), revision];
-      changed.set(activityId, { submitted, record: { ...record, revisions } });
+      changed.set(activityId, { submitted, record: { revisions, ...record } });
       const fingerprint = fingerprintIn(event);
       if (fingerprint) {
         // Only the organization's own: a body that names the parent has the same fingerprint in all its

@@ -3,7 +3,7 @@ import type { AttemptedVaultEvent, VaultAttempt } from '../domain/vault-attempt.
 import { isRecordedId } from '../domain/uuid.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import { isKept, type RecordedEvent } from '../ledger/event-store.js';
-import { upcast } from '../ledger/upcast.js';
+import { readEvent } from '../ledger/upcast.js';
 import type { ReadModelDatabase, Rows } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 
@@ -102,7 +102,12 @@ export class Projector {
   }
 
   progress(): readonly Progress[] {
-    return this.state.map(({ model, ...state }) => ({ model: model.name, ...state }));
+    return this.state.map(({ model: { name }, checkpoint, resumeAfter, failure }) => ({
+      model: name,
+      checkpoint,
+      resumeAfter,
+      failure,
+    }));
   }
 
   /** Takes the next events, in position order. */
@@ -204,8 +209,8 @@ function projected(recorded: RecordedEvent): ProjectedEvent[] {
   }
   const organizationId = recorded.stream === bootStream ? '' : streamPattern.exec(recorded.stream)?.[1];
   if (organizationId === undefined) return [];
-  const { type, data, metadata } = upcast(recorded);
+  const { type, data } = readEvent(recorded);
   const { id, position, revision } = recorded;
-  const { at } = metadata as EventMetadata;
+  const { at } = recorded.metadata as EventMetadata;
   return [{ organizationId, id, position, revision, at, event: { type, data } as ProjectedEvent['event'] }];
 }

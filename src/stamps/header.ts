@@ -69,19 +69,18 @@ export function readStrings<Member extends string>(
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw unreadable(header, `it is not a JSON object: send the members ${members.join(', ')}`);
   }
-  const sent = new Map<string, unknown>(Object.entries(parsed));
-  const read = Object.fromEntries(
-    members.map((member) => {
-      const value = sent.get(member);
-      if (value === undefined) throw unreadable(header, `member ${member} is missing`);
-      if (typeof value !== 'string') throw unreadable(header, `member ${member} is not a string`);
-      return [member, value];
-    }),
-  ) as Record<Member, string>;
-  const extra = [...sent.keys()].find((name) => !(members as readonly string[]).includes(name));
+  const sent = parsed as Readonly<Partial<Record<Member, unknown>>>;
+  const read: Partial<Record<Member, string>> = {};
+  for (const member of members) {
+    const value = Object.hasOwn(sent, member) ? sent[member] : undefined;
+    if (value === undefined) throw unreadable(header, `member ${member} is missing`);
+    if (typeof value !== 'string') throw unreadable(header, `member ${member} is not a string`);
+    read[member] = value;
+  }
+  const extra = Object.keys(sent).find((name) => !(members as readonly string[]).includes(name));
   if (extra !== undefined) throw unreadable(header, `member \`${extra.slice(0, 64)}\` is unknown: remove it`);
   // JSON.parse silently keeps the last of two equal members; in a flat object of strings they can be counted.
   const strings = text.match(/"(?:[^"\\]|\\.)*"/g)?.length;
   if (strings !== 2 * members.length) throw unreadable(header, 'it has a duplicate member');
-  return read;
+  return read as Record<Member, string>;
 }

@@ -58,9 +58,10 @@ export function readStamp(headers: Readonly<Record<string, string | string[] | u
   const apiKey = singleHeader(headers['x-stamp'], 'X-Stamp', MAX_HEADER_LENGTH);
   const webAuthn = singleHeader(headers['x-stamp-webauthn'], 'X-Stamp-WebAuthn', MAX_HEADER_LENGTH);
   const attested = singleHeader(headers['x-stamp-attested'], 'X-Stamp-Attested', maxAttestedLength);
-  const sent = Object.entries({ 'X-Stamp': apiKey, 'X-Stamp-WebAuthn': webAuthn, 'X-Stamp-Attested': attested })
-    .filter(([, value]) => value !== undefined)
-    .map(([header]) => header);
+  const sent: string[] = [];
+  if (apiKey !== undefined) sent.push('X-Stamp');
+  if (webAuthn !== undefined) sent.push('X-Stamp-WebAuthn');
+  if (attested !== undefined) sent.push('X-Stamp-Attested');
   if (sent.length > 1) throw unreadable(sent[0]!, `${sent[1]!} was also sent: send exactly one stamp`);
   if (apiKey !== undefined) return readApiKeyStamp(apiKey);
   if (webAuthn !== undefined) return readWebAuthnStamp(webAuthn);

@@ -36,28 +36,33 @@ export function activityEnvelope(
 ): ActivityShape {
   const record = readableActivity(recorded, now, { asSubmitted });
   const result = told ?? record.result;
+  const intent: Record<string, unknown> = {};
+  intent[keys.intentKey] = record.intent;
+  const results: Record<string, unknown> = {};
+  if (result) for (const name of keys.resultKeys) results[name] = result;
+  // What most activities do not have comes last: members that follow a spread cost more than all others (docs/adr/0107).
   return {
     id: record.activityId,
     organizationId: record.organizationId,
     status: record.status,
     type: record.type,
-    intent: { [keys.intentKey]: record.intent },
-    result: result ? Object.fromEntries(keys.resultKeys.map((name) => [name, result])) : {},
+    intent,
+    result: results,
     votes: record.votes.map((vote) => voteResource(record.activityId, vote)),
-    ...(record.appProofs ? { appProofs: record.appProofs } : {}),
     fingerprint: record.fingerprint,
     canApprove: rights.canApprove,
     canReject: rights.canReject,
-    ...(rights.notComputed ? { rightsNotComputed: true as const } : {}),
-    ...(rights.waitsFor ? { waitsFor: rights.waitsFor } : {}),
-    ...(rights.decoded ? { decoded: rights.decoded } : {}),
-    ...(rights.waitsForNotComputed ? { waitsForNotComputed: true as const } : {}),
     timestampMs: record.timestampMs,
     createdAt: new Date(record.createdAt).toISOString(),
     updatedAt: new Date(record.updatedAt).toISOString(),
     failure: record.failure
       ? { code: grpcNumbers[record.failure.code], message: record.failure.message, details: [] }
       : null,
+    ...(record.appProofs ? { appProofs: record.appProofs } : {}),
+    ...(rights.notComputed ? { rightsNotComputed: true as const } : {}),
+    ...(rights.waitsFor ? { waitsFor: rights.waitsFor } : {}),
+    ...(rights.decoded ? { decoded: rights.decoded } : {}),
+    ...(rights.waitsForNotComputed ? { waitsForNotComputed: true as const } : {}),
     ...(record.redacted ? { redacted: true as const } : {}),
   };
 }
@@ -77,9 +82,9 @@ function voteResource(activityId: string, vote: ReadableActivity<User | undefine
     publicKey,
     signature,
     scheme,
+    createdAt: timestamp(at),
     // What a passkey signs in addition to the challenge; without it nobody could verify the vote again.
     ...(webauthn ? { authenticatorData: webauthn.authenticatorData, clientDataJson: webauthn.clientDataJson } : {}),
-    createdAt: timestamp(at),
     ...(redacted ? { redacted } : {}),
   };
 }

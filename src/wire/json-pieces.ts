@@ -35,8 +35,12 @@ function roomAfter(value: unknown, before: number): number {
   let room = before - charactersOfValue;
   if (typeof value === 'string') return room - value.length;
   if (typeof value !== 'object' || value === null) return room;
-  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
-  for (const member of members) if (room >= 0) room = roomAfter(member, room);
+  if (Array.isArray(value)) {
+    for (const element of value as readonly unknown[]) if (room >= 0) room = roomAfter(element, room);
+    return room;
+  }
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const name of Object.keys(members)) if (room >= 0) room = roomAfter(members[name], room);
   return room;
 }
 

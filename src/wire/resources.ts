@@ -24,7 +24,8 @@ export function apiKeyResource(key: ApiKey): ApiKeyShape {
     credential: { publicKey: key.publicKey, type: key.credentialType },
     apiKeyId: key.apiKeyId,
     apiKeyName: key.apiKeyName,
-    ...times(key),
+    createdAt: timestamp(key.createdAt),
+    updatedAt: timestamp(key.updatedAt),
     ...(key.expirationSeconds === undefined ? {} : { expirationSeconds: String(key.expirationSeconds) }),
   };
 }
@@ -52,14 +53,15 @@ export function userResource(user: User): UserShape {
   return {
     userId: user.userId,
     userName: user.userName,
-    ...(user.userEmail ? { userEmail: user.userEmail } : {}),
-    ...(user.userPhoneNumber ? { userPhoneNumber: user.userPhoneNumber } : {}),
     authenticators: user.authenticators.map(authenticatorResource),
     apiKeys: user.apiKeys.map(apiKeyResource),
     userTags: user.userTags,
     oauthProviders: user.oauthProviders.map(oauthProviderResource),
     mfaPolicies: [],
-    ...times(user),
+    createdAt: timestamp(user.createdAt),
+    updatedAt: timestamp(user.updatedAt),
+    ...(user.userEmail ? { userEmail: user.userEmail } : {}),
+    ...(user.userPhoneNumber ? { userPhoneNumber: user.userPhoneNumber } : {}),
   };
 }
 

@@ -65,7 +65,8 @@ function instanceOf(shape: Shape, value: unknown, path: string, noted: Noted): u
   if (Array.isArray(value)) return value.map((item, index) => instanceOf(shape, item, `${path}[${index}]`, noted));
   const fields = fieldsOf(shape);
   const instance = new shape() as Record<string, unknown>;
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
     const field = path ? `${path}.${name}` : name;
     const schema = fields.get(name)?.schema;
     if (!schema) {

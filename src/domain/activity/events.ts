@@ -57,14 +57,16 @@ export interface Vote {
   /** Our id of the API key or authenticator that stamped; for an attested stamp, of the identity or the token. */
   readonly credentialId: string;
   /** Whose vote it is if the key itself belongs to no user. */
-  readonly attestation?: Attestation;
+  readonly attestation?: Attestation | undefined;
   /** What a passkey signs in addition to the challenge; absent for API keys. */
-  readonly webauthn?: {
-    readonly credentialId: string;
-    readonly authenticatorData: string;
-    readonly clientDataJson: string;
-    readonly signCount: number;
-  };
+  readonly webauthn?:
+    | {
+        readonly credentialId: string;
+        readonly authenticatorData: string;
+        readonly clientDataJson: string;
+        readonly signCount: number;
+      }
+    | undefined;
 }
 
 /** A vote and when it was recorded (milliseconds since the epoch). */
@@ -83,17 +85,17 @@ export interface Decision {
    * All policies of the organization that decided, if some have no outcome in `policies`: their conditions demand another
    * activity, so they do not apply (`OUTCOME_DENY_IMPLICIT`). `digest` is SHA-256, hex, as in docs/adr/0082.
    */
-  readonly policySet?: { readonly count: number; readonly digest: string };
+  readonly policySet?: { readonly count: number; readonly digest: string } | undefined;
   /** Last revision of the organization's stream that the decision is based on. */
   readonly revision: number;
   /** The number of the rules that applied; absent in history from before rules were numbered. */
-  readonly rules?: number;
+  readonly rules?: number | undefined;
   /** Limits that the operator or the organization's parent had set to other than the usual values. */
-  readonly limits?: LimitsOfDecision;
+  readonly limits?: LimitsOfDecision | undefined;
   /** Whose users and policies allowed it, if not the organization's own: its parent's. */
-  readonly authority?: { readonly organizationId: string; readonly revision: number };
+  readonly authority?: { readonly organizationId: string; readonly revision: number } | undefined;
   /** Why it was decided here, for a submit that names only the parent (docs/adr/0028). */
-  readonly found?: Found;
+  readonly found?: Found | undefined;
 }
 
 /** Why an activity failed after it was allowed. */

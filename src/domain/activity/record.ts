@@ -8,11 +8,11 @@ export interface ActivityRecord<Voter> {
   readonly type: string;
   readonly status: ActivityStatus;
   readonly intent: Readonly<Record<string, unknown>>;
-  readonly result?: Readonly<Record<string, unknown>>;
-  readonly failure?: Failure;
+  readonly result?: Readonly<Record<string, unknown>> | undefined;
+  readonly failure?: Failure | undefined;
   /** It requested proofs; they exist once it has ended. */
-  readonly generateAppProofs?: true;
-  readonly appProofs?: readonly AppProof[];
+  readonly generateAppProofs?: true | undefined;
+  readonly appProofs?: readonly AppProof[] | undefined;
   readonly fingerprint: string;
   readonly timestampMs: string;
   /** The submitter's vote comes first. */
@@ -39,29 +39,31 @@ export function evolveRecord<Voter>(
   event: ActivityEvent,
   recording: Recording<Voter>,
 ): ActivityRecord<Voter> {
-  const evolved = evolveWithoutIntent(record, event, recording);
-  return { ...evolved, intent: event.type === 'ActivitySubmitted' ? event.data.intent : record!.intent };
+  const intent = event.type === 'ActivitySubmitted' ? event.data.intent : record!.intent;
+  return withIntent(evolveWithoutIntent(record, event, recording), intent);
 }
 
 /** The same without reading the intent, which parses the signed body. */
 export function evolveWithoutIntent<Voter>(
   record: RecordWithoutIntent<Voter> | undefined,
   { type, data }: ActivityEvent,
-  { organizationId, at, voter }: Recording<Voter>,
+  recording: Recording<Voter>,
 ): RecordWithoutIntent<Voter> {
-  const recorded = (vote: Vote) => ({ ...vote, at, voter: voter(vote) });
+  const { organizationId, at } = recording;
   if (type === 'ActivitySubmitted') {
-    const { activityId, fingerprint, timestampMs, generateAppProofs, status, vote, decision } = data;
     return {
-      activityId,
+      activityId: data.activityId,
       organizationId,
       type: data.type,
-      status,
-      fingerprint,
-      timestampMs,
-      ...(generateAppProofs ? { generateAppProofs } : {}),
-      votes: [recorded(vote)],
-      decisions: [{ ...decision, at }],
+      status: data.status,
+      result: undefined,
+      failure: undefined,
+      generateAppProofs: data.generateAppProofs || undefined,
+      appProofs: undefined,
+      fingerprint: data.fingerprint,
+      timestampMs: data.timestampMs,
+      votes: [recordedVote(data.vote, recording)],
+      decisions: [recordedDecision(data.decision, at)],
       createdAt: at,
       updatedAt: at,
     };
@@ -69,21 +71,106 @@ export function evolveWithoutIntent<Voter>(
   if (!record) throw new Error(`\`${type}\` of activity \`${data.activityId}\` comes before its submission`);
   if (type === 'ActivityProved') {
     const { publicKey, proofs } = data;
-    return { ...record, appProofs: proofs.map((proof) => ({ scheme: appProofScheme, publicKey, ...proof })) };
+    return changed(record, {
+      appProofs: proofs.map((proof) => ({ scheme: appProofScheme, publicKey, ...proof })),
+    });
   }
-  const changed = { ...record, status: data.status, updatedAt: at };
+  const { status } = data;
   switch (type) {
     case 'ActivityApproved':
-      return {
-        ...changed,
-        votes: [...record.votes, recorded(data.vote)],
-        decisions: [...record.decisions, { ...data.decision, at }],
-      };
+      return changed(record, {
+        status,
+        votes: [...record.votes, recordedVote(data.vote, recording)],
+        decisions: [...record.decisions, recordedDecision(data.decision, at)],
+        updatedAt: at,
+      });
     case 'ActivityRejected':
-      return { ...changed, votes: [...record.votes, recorded(data.vote)] };
+      return changed(record, { status, votes: [...record.votes, recordedVote(data.vote, recording)], updatedAt: at });
     case 'ActivityCompleted':
-      return { ...changed, result: data.result };
+      return changed(record, { status, result: data.result, updatedAt: at });
     case 'ActivityFailed':
-      return { ...changed, failure: data.failure };
+      return changed(record, { status, failure: data.failure, updatedAt: at });
   }
+}
+
+// Member by member, so that all records, votes and decisions have the same hidden class: V8 takes a hundred times as long
+// for members that follow a spread (docs/adr/0107).
+
+function withIntent<Voter>(
+  record: RecordWithoutIntent<Voter>,
+  intent: ActivityRecord<Voter>['intent'],
+): ActivityRecord<Voter> {
+  return {
+    activityId: record.activityId,
+    organizationId: record.organizationId,
+    type: record.type,
+    status: record.status,
+    intent,
+    result: record.result,
+    failure: record.failure,
+    generateAppProofs: record.generateAppProofs,
+    appProofs: record.appProofs,
+    fingerprint: record.fingerprint,
+    timestampMs: record.timestampMs,
+    votes: record.votes,
+    decisions: record.decisions,
+    createdAt: record.createdAt,
+    updatedAt: record.updatedAt,
+  };
+}
+
+function changed<Voter>(
+  record: RecordWithoutIntent<Voter>,
+  changes: Partial<RecordWithoutIntent<Voter>>,
+): RecordWithoutIntent<Voter> {
+  return {
+    activityId: record.activityId,
+    organizationId: record.organizationId,
+    type: record.type,
+    status: changes.status ?? record.status,
+    result: changes.result ?? record.result,
+    failure: changes.failure ?? record.failure,
+    generateAppProofs: record.generateAppProofs,
+    appProofs: changes.appProofs ?? record.appProofs,
+    fingerprint: record.fingerprint,
+    timestampMs: record.timestampMs,
+    votes: changes.votes ?? record.votes,
+    decisions: changes.decisions ?? record.decisions,
+    createdAt: record.createdAt,
+    updatedAt: changes.updatedAt ?? record.updatedAt,
+  };
+}
+
+function recordedVote<Voter>(vote: Vote, { at, voter }: Recording<Voter>): RecordedVote & { readonly voter: Voter } {
+  return {
+    voteId: vote.voteId,
+    userId: vote.userId,
+    selection: vote.selection,
+    message: vote.message,
+    fingerprint: vote.fingerprint,
+    publicKey: vote.publicKey,
+    signature: vote.signature,
+    scheme: vote.scheme,
+    credentialId: vote.credentialId,
+    attestation: vote.attestation,
+    webauthn: vote.webauthn,
+    at,
+    voter: voter(vote),
+  };
+}
+
+function recordedDecision(decision: Decision, at: number): Decision & { readonly at: number } {
+  return {
+    voteId: decision.voteId,
+    outcome: decision.outcome,
+    by: decision.by,
+    policies: decision.policies,
+    policySet: decision.policySet,
+    revision: decision.revision,
+    rules: decision.rules,
+    limits: decision.limits,
+    authority: decision.authority,
+    found: decision.found,
+    at,
+  };
 }

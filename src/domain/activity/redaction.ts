@@ -45,7 +45,7 @@ const deepest = 64;
 /** An activity as it may be read. */
 export type ReadableActivity<Voter> = Omit<ActivityRecord<Voter>, 'votes' | 'appProofs'> & {
   readonly votes: readonly (ActivityRecord<Voter>['votes'][number] & Redacted)[];
-  readonly appProofs?: readonly (AppProof & Redacted)[];
+  readonly appProofs?: readonly (AppProof & Redacted)[] | undefined;
 } & Redacted;
 
 /** Something was omitted. */
@@ -177,8 +177,12 @@ function mapped(
   members: Readonly<Record<string, unknown>>,
   map: (value: unknown, name: string) => unknown,
 ): Readonly<Record<string, unknown>> {
-  const entries = Object.entries(members).map(([name, value]) => [name, map(value, name)] as const);
-  return entries.some(([name, value]) => value !== members[name]) ? Object.fromEntries(entries) : members;
+  let changed: [string, unknown][] | undefined;
+  for (const name of Object.keys(members)) {
+    const value = map(members[name], name);
+    if (value !== members[name]) (changed ??= []).push([name, value]);
+  }
+  return changed ? { ...members, ...Object.fromEntries(changed) } : members;
 }
 
 function isJsonLike(text: string): boolean {

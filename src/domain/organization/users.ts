@@ -92,24 +92,27 @@ export function userCreated(data: Extract<UserEvent, { type: 'UserCreated' }>['d
 
 /** The effect of an update on a user: omitted members stay, an empty string clears. */
 export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUpdated' }>['data'], at: number): User {
-  const { userEmail, userPhoneNumber, emailVerified, phoneNumberVerified, ...others } = user;
-  const { emailReleased, phoneNumberReleased, ...rest } = others;
+  const { userEmail, userPhoneNumber, emailVerified, phoneNumberVerified, emailReleased, phoneNumberReleased } = user;
   const email = data.userEmail ?? userEmail;
   const phone = data.userPhoneNumber ?? userPhoneNumber;
   // The proof was of the old contact.
   const isEmailProved = emailVerified && email === userEmail;
   const isPhoneProved = phoneNumberVerified && phone === userPhoneNumber;
   return {
-    ...rest,
+    userId: user.userId,
     userName: data.userName ?? user.userName,
     userTags: data.userTags ?? user.userTags,
+    apiKeys: user.apiKeys,
+    authenticators: user.authenticators,
+    oauthProviders: user.oauthProviders,
+    createdAt: user.createdAt,
+    updatedAt: at,
     ...(email ? { userEmail: email } : {}),
     ...(phone ? { userPhoneNumber: phone } : {}),
     ...(isEmailProved ? { emailVerified } : {}),
     ...(isPhoneProved ? { phoneNumberVerified } : {}),
     ...(emailReleased && isSameContact(email, userEmail) ? { emailReleased } : {}),
     ...(phoneNumberReleased && isSameContact(phone, userPhoneNumber) ? { phoneNumberReleased } : {}),
-    updatedAt: at,
   };
 }
 

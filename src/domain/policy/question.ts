@@ -31,11 +31,11 @@ export interface AuthorizationContext {
   readonly environment: PolicyEnvironment;
   readonly now: number;
   /** Number of the rules that decide: today's, unless old history is decided again. */
-  readonly rules?: number;
+  readonly rules?: number | undefined;
   /** The request's remaining budget; by default, all of it. */
-  readonly steps?: Steps;
+  readonly steps?: Steps | undefined;
   /** Clauses parsed for other requests of the same page. */
-  readonly clauses?: ClausesRead;
+  readonly clauses?: ClausesRead | undefined;
   /** Who pays for the memory of compiled clauses. */
   readonly tenant?: string;
 }

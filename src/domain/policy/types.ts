@@ -145,7 +145,7 @@ export interface AuthorizationRequest {
     readonly params: Readonly<Record<string, PolicyValue | undefined>>;
   };
   readonly resources?: Resources | undefined;
-  readonly parts?: readonly RequestPart[];
+  readonly parts?: readonly RequestPart[] | undefined;
   readonly submitterId: string;
   /** Policies cannot grant it (client protocol 9.4). */
   readonly rootQuorumOnly: boolean;
