@@ -93,8 +93,8 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   const loader = app.get(OrganizationLoader);
   later.loader = loader;
 
+  allowOrigins(adapter.getInstance());
   prepareServer(adapter, proxySecret);
-  allowOrigins(adapter);
   const metrics = app.get(Metrics);
   measure(adapter, metrics);
   await app.init();

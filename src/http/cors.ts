@@ -1,34 +1,55 @@
-import type { FastifyAdapter } from '@nestjs/platform-fastify';
-import type { FastifyRequest } from 'fastify';
-
-type CorsOptions = NonNullable<Parameters<FastifyAdapter['enableCors']>[0]>;
+import cors, { type FastifyCorsOptions } from '@fastify/cors';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** Paths for operators, closed to pages of other origins. The auth proxy asks each configuration (`ownCors`). */
 const operatorPaths = /^\/+(?:metrics|health|docs|openapi\.json|internal)(?:[/?#]|$)/i;
 
-/** Lets pages of every origin use the API, except what is for operators. */
-export function allowOrigins(adapter: FastifyAdapter): void {
-  const shared = {
-    origin: '*',
-    methods: ['GET', 'POST'],
-    allowedHeaders: [
-      'Content-Type',
-      'Accept',
-      'X-Stamp',
-      'X-Stamp-WebAuthn',
-      'X-Stamp-Attested',
-      'X-Client-Version',
-      'X-Session',
-      'X-Min-Position',
-      'X-Auth-Proxy-Config-ID',
-      'X-Captcha-Token',
-      'X-Organization-Id',
-    ],
-    exposedHeaders: ['X-Position', 'ratelimit-limit', 'ratelimit-remaining', 'retry-after'],
-    maxAge: 7_200,
-  };
-  // Closed to pages of other origins: a browser inside the operators' network would read it for them.
-  const delegator = ({ url }: FastifyRequest, done: (error: null, options: CorsOptions) => void): void =>
-    done(null, operatorPaths.test(url) ? { origin: false } : shared);
-  adapter.enableCors({ delegator });
+const exposedHeaders = ['X-Position', 'ratelimit-limit', 'ratelimit-remaining', 'retry-after'];
+/** What a preflight request is told. */
+const preflightOptions: FastifyCorsOptions = {
+  origin: '*',
+  methods: ['GET', 'POST'],
+  allowedHeaders: [
+    'Content-Type',
+    'Accept',
+    'X-Stamp',
+    'X-Stamp-WebAuthn',
+    'X-Stamp-Attested',
+    'X-Client-Version',
+    'X-Session',
+    'X-Min-Position',
+    'X-Auth-Proxy-Config-ID',
+    'X-Captcha-Token',
+    'X-Organization-Id',
+  ],
+  exposedHeaders,
+  maxAge: 7_200,
+};
+const forAnyOrigin = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': exposedHeaders.join(', '),
+} as const;
+
+/**
+ * Lets pages of every origin use the API, except what is for operators. Call it before any other hook, so that refusals can
+ * be read, too. Every response has the same two headers, so the plugin, which finds out anew for each request, only answers
+ * preflight requests (docs/adr/0108).
+ */
+export function allowOrigins(fastify: FastifyInstance): void {
+  fastify.addHook('onRequest', (request, reply, done) => {
+    const { cors: ownCors } = (request.routeOptions.config ?? {}) as { readonly cors?: false };
+    if (ownCors !== false && !isForOperators(request)) void reply.headers(forAnyOrigin);
+    done();
+  });
+  // Hooks of a context of its own run for its routes alone: those of preflight requests.
+  void fastify.register(async (preflights) => {
+    await preflights.register(cors, {
+      delegator: (request, told) => told(null, isForOperators(request) ? { origin: false } : preflightOptions),
+    });
+  });
+}
+
+/** A browser inside the operators' network would read it for pages of others. */
+function isForOperators({ url }: FastifyRequest): boolean {
+  return operatorPaths.test(url);
 }
