@@ -82,8 +82,9 @@ function asked(size, isSpread) {
   const requests = requestsFor(size, isSpread);
   const byOurs = (rules) => (index) => {
     const { activity, user, wallet } = requests[index];
+    const { type, kind, resource, action } = activity;
     const request = {
-      activity: { ...activity, params: {} },
+      activity: { type, kind, params: {}, resource, action },
       resources: { wallet: { id: wallet, imported: false, exported: false, label: wallet } },
       submitterId: user.userId,
       rootQuorumOnly: false,

@@ -1,4 +1,4 @@
-import { partsOf, Question, type AuthorizationContext, type Part } from './question.js';
+import { partsOf, Question, withResources, type AuthorizationContext, type Part } from './question.js';
 import type { Answer, Evaluation, PartQuestion } from './part-question.js';
 import type { PolicySet } from './policy-set.js';
 import { isRootPossible, isRootQuorumMet } from './root-quorum.js';
@@ -13,7 +13,7 @@ export interface Authorization {
   readonly outcome: 'allow' | 'deny-explicit' | 'deny-implicit' | 'consensus-needed';
   readonly by: 'root-quorum' | 'policy' | 'own-credentials' | 'none';
   readonly evaluations: readonly Evaluation[];
-  readonly among?: PolicySet;
+  readonly among?: PolicySet | undefined;
 }
 
 /**
@@ -34,11 +34,8 @@ export function authorize(
     return { outcome: isRootPathOpen ? 'consensus-needed' : 'deny-implicit', by: 'none', evaluations: [] };
   }
   const question = new Question(request, approvals, context);
-  const authorization = combined(
-    authorizeEach(question).map(({ part, authorization: ofPart }) => ({ of: part.name, ...ofPart })),
-  );
-  const { among } = question;
-  return among ? { ...authorization, among } : authorization;
+  const { outcome, by, evaluations } = combined(authorizeEach(question).map(named));
+  return { outcome, by, evaluations, among: question.among };
 }
 
 /** What policies say of one payload, and the decision about it. */
@@ -128,9 +125,8 @@ export function couldAllow(
   if (isRootQuorumMet(rootQuorum, approvals) || isRootPossible(rootQuorum, request.submitterId)) return true;
   if (request.rootQuorumOnly) return false;
   if (request.ownCredentials) return true;
-  const { parts: _parts, ...rest } = request;
   const resources = unreadable('it was not read');
-  return new Question({ ...rest, resources }, approvals, context).about({ resources }).couldAllow();
+  return new Question(withResources(request, resources), approvals, context).about({ resources }).couldAllow();
 }
 
 /**
@@ -146,15 +142,18 @@ export function couldContribute(
   const { rootQuorum } = context;
   if (rootQuorum.userIds.includes(userId) && isRootPossible(rootQuorum, request.submitterId)) return true;
   if (request.rootQuorumOnly) return false;
-  const { parts: _parts, ...rest } = request;
   const resources = unreadable('it was not read');
-  return new Question({ ...rest, resources }, approvals, context).about({ resources }).couldAllow(userId);
+  return new Question(withResources(request, resources), approvals, context).about({ resources }).couldAllow(userId);
 }
 
 /** From the best to the worst. */
 const severity = ['allow', 'consensus-needed', 'deny-implicit', 'deny-explicit'] as const;
 
 type OfPart = Authorization & { readonly of: string | undefined };
+
+function named({ part, authorization: { outcome, by, evaluations } }: PartAuthorization): OfPart {
+  return { of: part.name, outcome, by, evaluations };
+}
 
 /** The decision about several payloads: the worst of all. An outcome that is the same for all appears once. */
 function combined(parts: readonly OfPart[]): Authorization {

@@ -47,6 +47,8 @@ export interface Place {
   readonly at: Position;
 }
 
+const start: Place = { at: { line: 1, column: 1 } };
+
 /** One evaluation in progress, as functions of the language see it. */
 export class Evaluation {
   /** The values of predicates' variables, by slot. */
@@ -56,7 +58,7 @@ export class Evaluation {
   private taken = 0;
   /** How many may be. */
   private most = 0;
-  private last: Place = { at: { line: 1, column: 1 } };
+  private last: Place = start;
   /** One reason of each kind is enough: a long list does not need as many. */
   private unreadable: Unreadable | undefined;
   private notApplicable: NotApplicable | undefined;

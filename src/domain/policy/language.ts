@@ -27,6 +27,7 @@ type Readings = { [Name in Clause]?: ReadClause };
 /** One tenant's clauses by their text, most recently used last. */
 interface Shelf {
   readonly texts: Map<string, Readings>;
+  latest: string | undefined;
   bytes: number;
 }
 
@@ -42,16 +43,16 @@ class CompiledClauses {
     const readings = shelf?.texts.get(text);
     if (!shelf || !readings) return undefined;
     this.use(tenant, shelf);
-    moveToEnd(shelf.texts, text, readings);
+    useText(shelf, text, readings);
     return readings[clause];
   }
 
   set(text: string, clause: Clause, tenant: string, read: ReadClause): void {
-    const shelf = this.shelves.get(tenant) ?? { texts: new Map<string, Readings>(), bytes: 0 };
+    const shelf = this.shelves.get(tenant) ?? { texts: new Map<string, Readings>(), latest: undefined, bytes: 0 };
     this.use(tenant, shelf);
     const readings = shelf.texts.get(text) ?? {};
     readings[clause] = read;
-    moveToEnd(shelf.texts, text, readings);
+    useText(shelf, text, readings);
     this.count(shelf, bytesOf(text, read));
     while (shelf.bytes > maxBytesOfTenant) this.dropOldest(tenant, shelf);
     while (this.bytes > maxKeptBytes) {
@@ -75,6 +76,7 @@ class CompiledClauses {
     }
     const [text, readings] = oldest;
     shelf.texts.delete(text);
+    if (shelf.latest === text) shelf.latest = undefined;
     for (const read of Object.values(readings)) this.count(shelf, -bytesOf(text, read));
     if (shelf.texts.size === 0) this.shelves.delete(tenant);
   }
@@ -83,6 +85,13 @@ class CompiledClauses {
     shelf.bytes += bytes;
     this.bytes += bytes;
   }
+}
+
+/** Most organizations have few texts, and V8 shrinks a small map at each deletion. */
+function useText(shelf: Shelf, text: string, readings: Readings): void {
+  if (shelf.latest === text) return;
+  moveToEnd(shelf.texts, text, readings);
+  shelf.latest = text;
 }
 
 function moveToEnd<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
@@ -131,9 +140,11 @@ export function compileClause(text: string, clause: Clause, environment: PolicyE
 
 /** Clauses parsed for one request, or one page: each is counted once, however often it is used. */
 export class ClausesRead {
-  private readonly known = new Map<Clause, Map<string, CheckedExpression | PolicyError>>();
-  private readonly readings = new WeakMap<object, Map<CheckedExpression, Reading>>();
-  private readonly sets = new Set<PolicySet>();
+  private readonly known: { [Name in Clause]?: Map<string, CheckedExpression | PolicyError> } = {};
+  private readings: WeakMap<object, Map<CheckedExpression, Reading>> | undefined;
+  /** Most decisions are about one request that is not in parts. */
+  private first: { readonly request: object; readonly readings: Map<CheckedExpression, Reading> } | undefined;
+  private readonly sets: PolicySet[] = [];
   private taken = 0;
 
   constructor(
@@ -148,6 +159,9 @@ export class ClausesRead {
 
   /** Values of clauses for a request, or for one of its payloads. */
   readingsOf(request: object): Map<CheckedExpression, Reading> {
+    this.first ??= { request, readings: new Map() };
+    if (this.first.request === request) return this.first.readings;
+    this.readings ??= new WeakMap();
     let readings = this.readings.get(request);
     if (!readings) {
       readings = new Map<CheckedExpression, Reading>();
@@ -162,12 +176,12 @@ export class ClausesRead {
    * @throws {OutOfSteps}
    */
   readConditionsOf(set: PolicySet, steps: Steps): void {
-    if (this.sets.has(set)) return;
+    if (this.sets.includes(set)) return;
     const before = steps.spent;
     steps.take('clauseCharacter', set.characters);
     steps.take('clausePart', set.parts);
     this.taken += steps.spent - before;
-    this.sets.add(set);
+    this.sets.push(set);
   }
 
   private isCounted(condition: string): boolean {
@@ -180,11 +194,7 @@ export class ClausesRead {
    * @throws {OutOfSteps}
    */
   read(text: string, clause: Clause, steps: Steps): CheckedExpression | PolicyError {
-    let texts = this.known.get(clause);
-    if (!texts) {
-      texts = new Map<string, CheckedExpression | PolicyError>();
-      this.known.set(clause, texts);
-    }
+    const texts = (this.known[clause] ??= new Map<string, CheckedExpression | PolicyError>());
     const known = texts.get(text);
     if (known) return known;
     const isCounted = clause === 'condition' && this.isCounted(text);

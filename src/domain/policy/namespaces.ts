@@ -136,8 +136,14 @@ export function policyEnvironment(
     },
     // What a type of activity does not expose is not applicable, whatever is sent.
     value: ({ activity }) => {
-      const { params } = activity;
-      return { ...activity, params: Object.keys(params).length === 0 ? unexposed : { ...unexposed, ...params } };
+      const { type, kind, resource, action, params } = activity;
+      return {
+        type,
+        kind,
+        resource,
+        action,
+        params: Object.keys(params).length === 0 ? unexposed : { ...unexposed, ...params },
+      };
     },
   };
   const namespaces = new Map<string, Namespace>();

@@ -62,6 +62,7 @@ export class PolicySet {
   thatCouldApplyTo(activity: ActivityAttributes): readonly Policy[] {
     const found = [...this.open];
     for (const { name, of } of this.places) {
+      if (of.size === 0) continue;
       const value = activity[name];
       if (value !== undefined) found.push(...(of.get(value) ?? []));
       // What is not there is unreadable, so it excludes nothing; a policy may be filed under several values.

@@ -54,8 +54,20 @@ export function partsOf({ resources, parts }: AuthorizationRequest): readonly Pa
   return parts && parts.length > 0 ? parts : [{ resources }];
 }
 
+/** The request with other resources, and without parts. */
+export function withResources(
+  { activity, submitterId, rootQuorumOnly, ownCredentials }: AuthorizationRequest,
+  resources: AuthorizationRequest['resources'],
+): AuthorizationRequest {
+  return { activity, resources, submitterId, rootQuorumOnly, ownCredentials };
+}
+
+const noNames: ReadonlySet<string> = new Set();
+
 /** The names whose values differ between payloads. */
-function differingNames([first, ...others]: readonly RequestPart[]): ReadonlySet<string> {
+function differingNames(parts: readonly RequestPart[] = []): ReadonlySet<string> {
+  if (parts.length < 2) return noNames;
+  const [first, ...others] = parts;
   const names = new Set<string>();
   for (const { resources } of others) {
     for (const name of Object.keys({ ...first?.resources, ...resources })) {
@@ -76,9 +88,9 @@ export interface ConsensusReading {
 /** One request in one state of the organization. Builds nothing before a policy reads it. */
 export class Question {
   private readonly values = new Map<string, PolicyValue | undefined>();
-  private readonly consensuses = new Map<string, ConsensusReading | Unreadable>();
+  private consensuses: Map<string, ConsensusReading | Unreadable> | undefined;
   private readonly differing: ReadonlySet<string>;
-  private readonly shared = new Map<CheckedExpression, boolean>();
+  private shared: Map<CheckedExpression, boolean> | undefined;
   private readonly isOnOneMeter: boolean;
   private readonly isIndexed: boolean;
   private readonly steps: Steps;
@@ -89,7 +101,7 @@ export class Question {
   private readonly policies: readonly Policy[];
   private knownInOrder: readonly Policy[] | undefined;
   private knownAsked: readonly Policy[] | undefined;
-  private placesAsked: readonly number[] | undefined;
+  private placesAsked: readonly number[] | 'as they are' | undefined;
   private readonly tenant: string;
   /** What policies say of the parts that are asked about once the steps are used up. */
   readonly answersOnceSpent: OnceSpent<readonly Answer[]>;
@@ -107,8 +119,8 @@ export class Question {
     this.tenant = tenant;
     this.steps = this.isOnOneMeter ? (context.steps ?? new Steps()) : new Steps(Infinity);
     this.clauses = context.clauses ?? new ClausesRead(environment, tenant);
-    this.policies = [...context.policies];
-    this.differing = differingNames(request.parts ?? []);
+    this.policies = listed(context.policies);
+    this.differing = differingNames(request.parts);
     const cost = (): number => weights.policyAsked * this.inOrder.length;
     this.answersOnceSpent = new OnceSpent(this.steps, cost);
     this.votesOnceSpent = new OnceSpent(this.steps, cost);
@@ -116,12 +128,8 @@ export class Question {
 
   /** `part` is one payload of the request, or all of it. */
   about(part: Part): PartQuestion {
-    const { parts: _parts, ...request } = this.request;
-    const { resources } = part;
-    return new PartQuestion(this, part, {
-      ...request,
-      ...(resources === undefined ? {} : { resources }),
-    });
+    const { resources = this.request.resources } = part;
+    return new PartQuestion(this, part, withResources(this.request, resources));
   }
 
   /** The policies that are evaluated, in the order in which they are. */
@@ -139,10 +147,11 @@ export class Question {
   /** What was found for each of the policies `inOrder`, in the order of `asked`. */
   asPlaced<Found>(found: readonly Found[]): readonly Found[] {
     this.placesAsked ??= this.placesInOrder();
-    return this.placesAsked.map((place) => found[place]!);
+    return this.placesAsked === 'as they are' ? found : this.placesAsked.map((place) => found[place]!);
   }
 
-  private placesInOrder(): readonly number[] {
+  private placesInOrder(): readonly number[] | 'as they are' {
+    if (this.asked.every((policy, place) => policy === this.inOrder[place])) return 'as they are';
     const places = new Map(this.inOrder.map((policy, place) => [policy, place]));
     return this.asked.map((policy) => places.get(policy)!);
   }
@@ -170,6 +179,7 @@ export class Question {
   consensus(text: string | undefined): ConsensusReading | Unreadable {
     if (text === undefined)
       return { expression: anybody, reading: { truth: 'true' }, isMet: this.userApprovals.length > 0 };
+    this.consensuses ??= new Map();
     let known = this.consensuses.get(text);
     if (!known) {
       const expression = this.compile(text, 'consensus');
@@ -216,6 +226,7 @@ export class Question {
 
   private isShared(expression: CheckedExpression): boolean {
     if (this.differing.size === 0) return true;
+    this.shared ??= new Map();
     let isShared = this.shared.get(expression);
     if (isShared === undefined) {
       isShared = ![...rootsOf(expression)].some((name) => this.differing.has(name));
@@ -285,8 +296,7 @@ export class Question {
   }
 
   private get users(): readonly PolicyUser[] {
-    const { users } = this.context;
-    this.knownUsers ??= Array.isArray(users) ? (users as readonly PolicyUser[]) : [...users];
+    this.knownUsers ??= listed(this.context.users);
     return this.knownUsers;
   }
 
@@ -304,6 +314,10 @@ export class Question {
     }
     return [...resolved.values()];
   }
+}
+
+function listed<Element>(elements: Iterable<Element>): readonly Element[] {
+  return Array.isArray(elements) ? (elements as readonly Element[]) : [...elements];
 }
 
 /**

@@ -6,9 +6,10 @@ type RootQuorum = AuthorizationContext['rootQuorum'];
 /** Whether as many of its members as its threshold have approved. */
 export function isRootQuorumMet({ threshold, userIds }: RootQuorum, approvals: readonly Approval[]): boolean {
   let count = 0;
-  for (const [index, { userId, credential }] of approvals.entries()) {
-    const isRepeated = approvals.findIndex((approval) => approval.userId === userId) < index;
-    if (!isRepeated && credential.userId === userId && userIds.includes(userId)) count += 1;
+  for (let index = 0; index < approvals.length; index++) {
+    const { userId, credential } = approvals[index]!;
+    if (credential.userId !== userId || !userIds.includes(userId)) continue;
+    if (approvals.findIndex((approval) => approval.userId === userId) === index) count += 1;
   }
   return isThreshold(threshold) && count >= threshold;
 }
