@@ -90,8 +90,10 @@ export class Preparations {
     const parent = (await loader.parentOf(organization))?.organization;
     const { submitterId } = attempt;
     const set = limitsSetFor(organization, parent, this.ports.limits);
+    const { limits, subOrganizationLimits } = limitsToCheck({ organization, limits: set });
     const context = {
-      ...limitsToCheck({ organization, ...(set ? { limits: set } : {}) }),
+      limits,
+      subOrganizationLimits,
       organization,
       parent,
       submitterId,

@@ -88,7 +88,6 @@ const ORGANIZATIONS = Symbol('Organizations');
       ): DriverPorts['prepare'] => {
         const targets = webhookTargets(guardedTarget({ allowPrivateNetwork }));
         return (attempt) => ({
-          ...within(attempt),
           verifyRegistration,
           passkeyOrigins: (organization) => allowedOrigins(organization, { loader, passkeyOrigins }),
           invitations,
@@ -99,6 +98,7 @@ const ORGANIZATIONS = Symbol('Organizations');
           delivery: deliveryFor(delivery, attempt.path),
           contactLimits,
           organizations,
+          ...within(attempt),
         });
       },
     },

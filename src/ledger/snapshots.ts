@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -160,7 +161,9 @@ export class Snapshots {
 
   /** Revisions of the files that are there, the highest first. */
   private async revisions(organizationId: string, upTo: number): Promise<number[]> {
-    const names = await readdir(join(this.options.folder, organizationId)).catch(() => []);
+    const folder = join(this.options.folder, organizationId);
+    // Most organizations are too short for one, and the error of `readdir` costs as much as folding them.
+    const names = existsSync(folder) ? await readdir(folder).catch(() => []) : [];
     return names
       .flatMap((name) => fileName.exec(name)?.[1] ?? [])
       .map(Number)

@@ -87,7 +87,7 @@ export const evolveUsers: Evolvers<UserEvent> = {
 
 /** The initial state of a user; shared with the read model so that the two cannot disagree. */
 export function userCreated(data: Extract<UserEvent, { type: 'UserCreated' }>['data'], at: number): User {
-  return { ...data, apiKeys: [], authenticators: [], oauthProviders: [], createdAt: at, updatedAt: at };
+  return { apiKeys: [], authenticators: [], oauthProviders: [], createdAt: at, updatedAt: at, ...data };
 }
 
 /** The effect of an update on a user: omitted members stay, an empty string clears. */
@@ -113,6 +113,30 @@ export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUp
     ...(isPhoneProved ? { phoneNumberVerified } : {}),
     ...(emailReleased && isSameContact(email, userEmail) ? { emailReleased } : {}),
     ...(phoneNumberReleased && isSameContact(phone, userPhoneNumber) ? { phoneNumberReleased } : {}),
+  };
+}
+
+/** The user with other credentials. */
+export function userWith(
+  user: User,
+  changes: Partial<Pick<User, 'apiKeys' | 'authenticators' | 'oauthProviders' | 'updatedAt'>>,
+): User {
+  const { userEmail, userPhoneNumber, emailVerified, phoneNumberVerified, emailReleased, phoneNumberReleased } = user;
+  return {
+    userId: user.userId,
+    userName: user.userName,
+    userTags: user.userTags,
+    apiKeys: changes.apiKeys ?? user.apiKeys,
+    authenticators: changes.authenticators ?? user.authenticators,
+    oauthProviders: changes.oauthProviders ?? user.oauthProviders,
+    createdAt: user.createdAt,
+    updatedAt: changes.updatedAt ?? user.updatedAt,
+    ...(userEmail ? { userEmail } : {}),
+    ...(userPhoneNumber ? { userPhoneNumber } : {}),
+    ...(emailVerified ? { emailVerified } : {}),
+    ...(phoneNumberVerified ? { phoneNumberVerified } : {}),
+    ...(emailReleased ? { emailReleased } : {}),
+    ...(phoneNumberReleased ? { phoneNumberReleased } : {}),
   };
 }
 
