@@ -36,6 +36,15 @@ export function signP256(digest: Uint8Array, privateKey: Uint8Array): Uint8Array
   return signer.sign(digest, privateKey, { prehash: false, lowS: true, format: 'recovered' });
 }
 
+/** ECDSA over SHA-256 of bytes, nonce by RFC 6979, low s: r ‖ s, 64 bytes. The nonce is forgotten. */
+export function signBytesP256(bytes: Uint8Array, privateKey: Uint8Array): Uint8Array {
+  try {
+    return signer.sign(bytes, privateKey, { prehash: true, lowS: true, format: 'compact' });
+  } finally {
+    forgetNonce();
+  }
+}
+
 /** A signature of `signP256` as DER, hex. */
 export function derOf(signature: Uint8Array): string {
   return signer.Signature.fromBytes(signature, 'recovered').toHex('der');

@@ -1,10 +1,10 @@
 import { createHash, createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto';
-import { p256 } from '@noble/curves/nist.js';
 import { compactVerify, errors, type JWK } from 'jose';
 import { invalidField } from '../domain/errors.js';
 import type { SessionClaims, VerificationClaims } from '../ports/tokens.js';
 import { parsePublicKey, uncompressPublicKey } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
+import { signBytesP256 } from './p256.js';
 
 /** Longest token that is examined, in characters. */
 const maxTokenLength = 8_192;
@@ -28,7 +28,7 @@ export class Tokens {
       organization_id: organizationId,
     })}`;
     const inner = createHash('sha256').update(input).digest();
-    return this.keys.use('notarizer', (key) => `${input}.${base64Url(p256.sign(inner, key))}`);
+    return this.keys.use('notarizer', (key) => `${input}.${base64Url(signBytesP256(inner, key))}`);
   }
 
   signVerification(claims: VerificationClaims): Promise<string> {
@@ -123,7 +123,10 @@ export class Tokens {
 
   private signVerificationPayload(claims: Readonly<Record<string, unknown>>): Promise<string> {
     const input = `${header}.${payloadOf(claims)}`;
-    return this.keys.use('verification-token', (key) => `${input}.${base64Url(p256.sign(Buffer.from(input), key))}`);
+    return this.keys.use(
+      'verification-token',
+      (key) => `${input}.${base64Url(signBytesP256(Buffer.from(input), key))}`,
+    );
   }
 
   /** Claims of a token signed by the verification-token key; nothing is read before the signature is verified. */

@@ -1,5 +1,5 @@
-import { p256 } from '@noble/curves/nist.js';
 import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from '../keyring/curves.js';
+import { signBytesP256 } from '../keyring/p256.js';
 
 /** The key of one boot, which signs its app proofs. Only this process has it, and it dies with the process. */
 export class EphemeralKey {
@@ -25,7 +25,7 @@ export class EphemeralKey {
 
   /** The same over bytes, as bytes. */
   signBytes(data: Uint8Array): Uint8Array {
-    return p256.sign(data, this.signingKey);
+    return signBytesP256(data, this.signingKey);
   }
 
   /** Wipes the key: nothing more can be signed. */

@@ -3,7 +3,7 @@ import { p256 } from '@noble/curves/nist.js';
 import fc from 'fast-check';
 import { CURVE_ORDER } from '../../src/keyring/curve-orders.js';
 import { publicKeyOf } from '../../src/keyring/curves.js';
-import { forgetNonce, signP256 } from '../../src/keyring/p256.js';
+import { forgetNonce, signBytesP256, signP256 } from '../../src/keyring/p256.js';
 import { fromHex } from './read-vectors.js';
 
 const order = BigInt(`0x${Buffer.from(CURVE_ORDER.CURVE_P256).toString('hex')}`);
@@ -45,4 +45,14 @@ test('signs on after it has forgotten', () => {
   forgetNonce();
   expect(signP256(digest, key)).toEqual(before);
   expect(key).toEqual(Buffer.alloc(32, 7));
+});
+
+it('signs bytes as noble does by itself', () => {
+  for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+    const key = Buffer.alloc(32, seed);
+    const bytes = Buffer.from(`token ${seed}`);
+    expect(Buffer.from(signBytesP256(bytes, key)).toString('hex')).toBe(
+      Buffer.from(p256.sign(bytes, key)).toString('hex'),
+    );
+  }
 });
