@@ -186,7 +186,7 @@ module.exports = {
         '^src/config/',
         '^src/domain/(boots|canonical-json|activity/app-proof)\\.ts$',
         '^src/ledger/(event-store|chain|seal)\\.ts$',
-        '^src/keyring/(curves|installation-keys)\\.ts$',
+        '^src/keyring/(curves|installation-keys|p256)\\.ts$',
       ],
     ),
     only('delivery-knows-settings', 'mail, SMS, the outbox, their texts', '^src/delivery/', [

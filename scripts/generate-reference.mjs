@@ -630,7 +630,10 @@ function membersOf(file, name, [type] = []) {
       const [comment] = ts.getJSDocCommentsAndTags(member);
       const about = (ts.getTextOfJSDocComment(comment?.comment) ?? '').replace(/\s+/g, ' ');
       const label = `\`${member.name.getText(tree)}${member.questionToken ? '?' : ''}\``;
-      rows.push([label, ...(type ? [`\`${withoutComments(member.type.getText(tree))}\``] : []), about]);
+      // The `?` says so already.
+      const text = withoutComments(member.type.getText(tree));
+      const said = member.questionToken ? text.replace(/^\| |\s*\| undefined$/g, '') : text;
+      rows.push([label, ...(type ? [`\`${said}\``] : []), about]);
     }
   });
   return rows.length > 0 ? rows : fail(`${name} is not in ${file}`);
