@@ -24,7 +24,7 @@ export const authProxiesModel: ReadModel = {
   project: eachEvent((rows, { organizationId, at, event }) => {
     switch (event.type) {
       case 'AuthProxyEnabled':
-        return put(rows, organizationId, { createdAt: at, updatedAt: at, ...event.data });
+        return put(rows, organizationId, { ...event.data, createdAt: at, updatedAt: at });
       case 'AuthProxyUpdated': {
         const known = authProxyOf(rows, organizationId);
         return known && put(rows, organizationId, { ...known, settings: event.data.settings, updatedAt: at });

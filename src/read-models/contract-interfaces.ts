@@ -22,7 +22,7 @@ export const contractInterfacesModel: ReadModel = {
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
       case 'SmartContractInterfaceCreated': {
-        const created: ContractInterface = { createdAt: at, updatedAt: at, ...event.data };
+        const created: ContractInterface = { ...event.data, createdAt: at, updatedAt: at };
         return rows.run(
           'INSERT OR REPLACE INTO contract_interfaces VALUES (?, ?, ?, ?, ?)',
           organizationId,

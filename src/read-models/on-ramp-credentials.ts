@@ -31,7 +31,7 @@ export const onRampCredentialsModel: ReadModel = {
       case 'FiatOnRampCredentialCreated': {
         const { fiatOnRampCredentialId: id, onrampProvider, projectId, publishableApiKey, sandboxMode } = event.data;
         const facts = { fiatOnrampCredentialId: id, onrampProvider, projectId, publishableApiKey, sandboxMode };
-        const doc = { createdAt: at, updatedAt: at, ...facts };
+        const doc = { ...facts, createdAt: at, updatedAt: at };
         return credentials.put(rows, organizationId, id, position, doc);
       }
       case 'FiatOnRampCredentialUpdated': {

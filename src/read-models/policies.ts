@@ -20,7 +20,7 @@ export const policiesModel: ReadModel = {
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
       case 'PolicyCreated': {
-        const policy = { createdAt: at, updatedAt: at, ...event.data };
+        const policy = { ...event.data, createdAt: at, updatedAt: at };
         return policies.put(rows, organizationId, policy.policyId, position, policy);
       }
       case 'PolicyUpdated':

@@ -22,7 +22,7 @@ export const privateKeysModel: ReadModel = {
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
       case 'PrivateKeyCreated': {
-        const key = { exported: false, createdAt: at, updatedAt: at, ...event.data };
+        const key = { ...event.data, exported: false, createdAt: at, updatedAt: at };
         return privateKeys.put(rows, organizationId, key.privateKeyId, position, key);
       }
       case 'PrivateKeyUpdated': {
@@ -34,7 +34,7 @@ export const privateKeysModel: ReadModel = {
       case 'PrivateKeyDeleted':
         return privateKeys.delete(rows, organizationId, event.data.privateKeyId);
       case 'PrivateKeyTagCreated': {
-        const tag = { createdAt: at, updatedAt: at, ...event.data };
+        const tag = { ...event.data, createdAt: at, updatedAt: at };
         return privateKeyTags.put(rows, organizationId, tag.tagId, position, tag);
       }
       case 'PrivateKeyTagUpdated': {

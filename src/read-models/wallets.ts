@@ -56,7 +56,7 @@ export const walletsModel: ReadModel = {
       case 'WalletAccountsCreated': {
         const { walletId, accounts } = event.data;
         for (const [place, facts] of accounts.entries()) {
-          const account = { walletId, exported: false, createdAt: at, updatedAt: at, ...facts };
+          const account = { ...facts, walletId, exported: false, createdAt: at, updatedAt: at };
           putAccount(rows, organizationId, account, position, place);
         }
         return;

@@ -51,7 +51,7 @@ export type AuthProxyEvent =
 
 export const evolveAuthProxy: Evolvers<AuthProxyEvent> = {
   AuthProxyEnabled(organization, data, at) {
-    organization.authProxy = { createdAt: at, updatedAt: at, ...data };
+    organization.authProxy = { ...data, createdAt: at, updatedAt: at };
   },
   AuthProxyUpdated(organization, { settings }, at) {
     if (organization.authProxy) organization.authProxy = { ...organization.authProxy, settings, updatedAt: at };

@@ -26,7 +26,7 @@ export type ContractInterfaceEvent =
 
 export const evolveContractInterfaces: Evolvers<ContractInterfaceEvent> = {
   SmartContractInterfaceCreated(organization, data, at) {
-    organization.contractInterfaces.set(data.smartContractInterfaceId, { createdAt: at, updatedAt: at, ...data });
+    organization.contractInterfaces.set(data.smartContractInterfaceId, { ...data, createdAt: at, updatedAt: at });
   },
   SmartContractInterfaceDeleted(organization, { smartContractInterfaceId }) {
     organization.contractInterfaces.delete(smartContractInterfaceId);

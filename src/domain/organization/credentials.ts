@@ -97,7 +97,7 @@ export const credentialChanges: {
 } = {
   ApiKeyCreated: (user, { userId: _owner, ...key }, at) =>
     userWith(user, {
-      apiKeys: [...user.apiKeys, { createdAt: at, updatedAt: at, ...key }],
+      apiKeys: [...user.apiKeys, { ...key, createdAt: at, updatedAt: at }],
       updatedAt: at,
     }),
   ApiKeyDeleted: (user, { apiKeyId }, at) =>
@@ -107,7 +107,7 @@ export const credentialChanges: {
     }),
   AuthenticatorCreated: (user, { userId: _owner, ...authenticator }, at) =>
     userWith(user, {
-      authenticators: [...user.authenticators, { createdAt: at, updatedAt: at, ...authenticator }],
+      authenticators: [...user.authenticators, { ...authenticator, createdAt: at, updatedAt: at }],
       updatedAt: at,
     }),
   AuthenticatorDeleted: (user, { authenticatorId }, at) =>
@@ -117,7 +117,7 @@ export const credentialChanges: {
     }),
   OauthProviderCreated: (user, { userId: _owner, ...provider }, at) =>
     userWith(user, {
-      oauthProviders: [...user.oauthProviders, { createdAt: at, updatedAt: at, ...provider }],
+      oauthProviders: [...user.oauthProviders, { ...provider, createdAt: at, updatedAt: at }],
       updatedAt: at,
     }),
   OauthProviderDeleted: (user, { providerId }, at) =>

@@ -42,7 +42,7 @@ const rememberedMs = 2 * 60 * 60 * 1000;
 
 export const evolveInvitations: Evolvers<InvitationEvent> = {
   InvitationCreated(organization, data, at) {
-    organization.invitations.set(data.invitationId, { createdAt: at, ...data });
+    organization.invitations.set(data.invitationId, { ...data, createdAt: at });
   },
   InvitationEnded({ invitations }, { invitationId, reason }, at) {
     for (const [id, { acceptedAt }] of invitations) {

@@ -24,7 +24,7 @@ export type Oauth2CredentialEvent =
 
 export const evolveOauth2Credentials: Evolvers<Oauth2CredentialEvent> = {
   Oauth2CredentialCreated(organization, data, at) {
-    organization.oauth2Credentials.set(data.oauth2CredentialId, { createdAt: at, updatedAt: at, ...data });
+    organization.oauth2Credentials.set(data.oauth2CredentialId, { ...data, createdAt: at, updatedAt: at });
   },
   Oauth2CredentialUpdated(organization, { replacedVaultId: _replaced, ...data }, at) {
     const known = organization.oauth2Credentials.get(data.oauth2CredentialId);

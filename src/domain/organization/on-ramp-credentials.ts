@@ -52,7 +52,7 @@ export type OnRampCredentialEvent =
 
 export const evolveOnRampCredentials: Evolvers<OnRampCredentialEvent> = {
   FiatOnRampCredentialCreated(organization, data, at) {
-    organization.onRampCredentials.set(data.fiatOnRampCredentialId, { createdAt: at, updatedAt: at, ...data });
+    organization.onRampCredentials.set(data.fiatOnRampCredentialId, { ...data, createdAt: at, updatedAt: at });
   },
   FiatOnRampCredentialUpdated(organization, { replacedVaultId: _replaced, ...data }, at) {
     const known = organization.onRampCredentials.get(data.fiatOnRampCredentialId);

@@ -32,7 +32,7 @@ export type PolicyEvent =
 
 export const evolvePolicies: Evolvers<PolicyEvent> = {
   PolicyCreated(organization, data, at) {
-    organization.policies.set(data.policyId, { createdAt: at, updatedAt: at, ...data });
+    organization.policies.set(data.policyId, { ...data, createdAt: at, updatedAt: at });
   },
   PolicyUpdated(organization, data, at) {
     const policy = organization.policies.get(data.policyId);

@@ -49,7 +49,7 @@ export type PrivateKeyEvent =
 export const evolvePrivateKeys: Evolvers<PrivateKeyEvent> = {
   PrivateKeyCreated(organization, data, at) {
     const { privateKeyId, addresses } = data;
-    organization.privateKeys.set(privateKeyId, { exported: false, createdAt: at, updatedAt: at, ...data });
+    organization.privateKeys.set(privateKeyId, { ...data, exported: false, createdAt: at, updatedAt: at });
     for (const { format, address } of addresses) noteAddress(organization, format, address, { privateKeyId });
   },
   PrivateKeyUpdated(organization, { privateKeyId, privateKeyTags }, at) {
@@ -67,7 +67,7 @@ export const evolvePrivateKeys: Evolvers<PrivateKeyEvent> = {
     organization.privateKeys.delete(privateKeyId);
   },
   PrivateKeyTagCreated(organization, data, at) {
-    organization.privateKeyTags.set(data.tagId, { createdAt: at, updatedAt: at, ...data });
+    organization.privateKeyTags.set(data.tagId, { ...data, createdAt: at, updatedAt: at });
   },
   PrivateKeyTagUpdated(organization, { tagId, tagName }, at) {
     const tag = organization.privateKeyTags.get(tagId);

@@ -18,7 +18,7 @@ export type TagEvent =
 
 export const evolveTags: Evolvers<TagEvent> = {
   UserTagCreated(organization, data, at) {
-    organization.userTags.set(data.tagId, { createdAt: at, updatedAt: at, ...data });
+    organization.userTags.set(data.tagId, { ...data, createdAt: at, updatedAt: at });
   },
   UserTagUpdated(organization, { tagId, tagName }, at) {
     const tag = organization.userTags.get(tagId);

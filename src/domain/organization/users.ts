@@ -87,7 +87,7 @@ export const evolveUsers: Evolvers<UserEvent> = {
 
 /** The initial state of a user; shared with the read model so that the two cannot disagree. */
 export function userCreated(data: Extract<UserEvent, { type: 'UserCreated' }>['data'], at: number): User {
-  return { apiKeys: [], authenticators: [], oauthProviders: [], createdAt: at, updatedAt: at, ...data };
+  return { ...data, apiKeys: [], authenticators: [], oauthProviders: [], createdAt: at, updatedAt: at };
 }
 
 /** The effect of an update on a user: omitted members stay, an empty string clears. */

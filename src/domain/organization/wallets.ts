@@ -47,12 +47,12 @@ export type WalletEvent =
 
 export const evolveWallets: Evolvers<WalletEvent> = {
   WalletCreated(organization, data, at) {
-    organization.wallets.set(data.walletId, { exported: false, createdAt: at, updatedAt: at, ...data });
+    organization.wallets.set(data.walletId, { ...data, exported: false, createdAt: at, updatedAt: at });
   },
   WalletAccountsCreated(organization, { walletId, accounts }, at) {
     for (const facts of accounts) {
       const { walletAccountId, addressFormat, address } = facts;
-      const account = { walletId, exported: false, createdAt: at, updatedAt: at, ...facts };
+      const account = { ...facts, walletId, exported: false, createdAt: at, updatedAt: at };
       organization.walletAccounts.set(walletAccountId, account);
       noteAddress(organization, addressFormat, address, { walletAccountId });
     }
