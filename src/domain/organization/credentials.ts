@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../errors.js';
 import type { ApiKeyCurve } from '../key-formats.js';
 import { oauthIdentity } from './oauth-identity.js';
-import { changeUser, userWith, type User } from './users.js';
+import { changeUser, type User } from './users.js';
 import { provedHere } from './claims.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { Limits } from './limits.js';
@@ -95,36 +95,36 @@ export const credentialChanges: {
     at: number,
   ) => User;
 } = {
-  ApiKeyCreated: (user, { userId: _owner, ...key }, at) =>
-    userWith(user, {
-      apiKeys: [...user.apiKeys, { ...key, createdAt: at, updatedAt: at }],
-      updatedAt: at,
-    }),
-  ApiKeyDeleted: (user, { apiKeyId }, at) =>
-    userWith(user, {
-      apiKeys: user.apiKeys.filter((key) => key.apiKeyId !== apiKeyId),
-      updatedAt: at,
-    }),
-  AuthenticatorCreated: (user, { userId: _owner, ...authenticator }, at) =>
-    userWith(user, {
-      authenticators: [...user.authenticators, { ...authenticator, createdAt: at, updatedAt: at }],
-      updatedAt: at,
-    }),
-  AuthenticatorDeleted: (user, { authenticatorId }, at) =>
-    userWith(user, {
-      authenticators: user.authenticators.filter((one) => one.authenticatorId !== authenticatorId),
-      updatedAt: at,
-    }),
-  OauthProviderCreated: (user, { userId: _owner, ...provider }, at) =>
-    userWith(user, {
-      oauthProviders: [...user.oauthProviders, { ...provider, createdAt: at, updatedAt: at }],
-      updatedAt: at,
-    }),
-  OauthProviderDeleted: (user, { providerId }, at) =>
-    userWith(user, {
-      oauthProviders: user.oauthProviders.filter((one) => one.providerId !== providerId),
-      updatedAt: at,
-    }),
+  ApiKeyCreated: (user, { userId: _owner, ...key }, at) => ({
+    ...user,
+    apiKeys: [...user.apiKeys, { ...key, createdAt: at, updatedAt: at }],
+    updatedAt: at,
+  }),
+  ApiKeyDeleted: (user, { apiKeyId }, at) => ({
+    ...user,
+    apiKeys: user.apiKeys.filter((key) => key.apiKeyId !== apiKeyId),
+    updatedAt: at,
+  }),
+  AuthenticatorCreated: (user, { userId: _owner, ...authenticator }, at) => ({
+    ...user,
+    authenticators: [...user.authenticators, { ...authenticator, createdAt: at, updatedAt: at }],
+    updatedAt: at,
+  }),
+  AuthenticatorDeleted: (user, { authenticatorId }, at) => ({
+    ...user,
+    authenticators: user.authenticators.filter((one) => one.authenticatorId !== authenticatorId),
+    updatedAt: at,
+  }),
+  OauthProviderCreated: (user, { userId: _owner, ...provider }, at) => ({
+    ...user,
+    oauthProviders: [...user.oauthProviders, { ...provider, createdAt: at, updatedAt: at }],
+    updatedAt: at,
+  }),
+  OauthProviderDeleted: (user, { providerId }, at) => ({
+    ...user,
+    oauthProviders: user.oauthProviders.filter((one) => one.providerId !== providerId),
+    updatedAt: at,
+  }),
 };
 
 export const evolveCredentials: Evolvers<CredentialEvent> = {

@@ -116,30 +116,6 @@ export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUp
   };
 }
 
-/** The user with other credentials. */
-export function userWith(
-  user: User,
-  changes: Partial<Pick<User, 'apiKeys' | 'authenticators' | 'oauthProviders' | 'updatedAt'>>,
-): User {
-  const { userEmail, userPhoneNumber, emailVerified, phoneNumberVerified, emailReleased, phoneNumberReleased } = user;
-  return {
-    userId: user.userId,
-    userName: user.userName,
-    userTags: user.userTags,
-    apiKeys: changes.apiKeys ?? user.apiKeys,
-    authenticators: changes.authenticators ?? user.authenticators,
-    oauthProviders: changes.oauthProviders ?? user.oauthProviders,
-    createdAt: user.createdAt,
-    updatedAt: changes.updatedAt ?? user.updatedAt,
-    ...(userEmail ? { userEmail } : {}),
-    ...(userPhoneNumber ? { userPhoneNumber } : {}),
-    ...(emailVerified ? { emailVerified } : {}),
-    ...(phoneNumberVerified ? { phoneNumberVerified } : {}),
-    ...(emailReleased ? { emailReleased } : {}),
-    ...(phoneNumberReleased ? { phoneNumberReleased } : {}),
-  };
-}
-
 /** The effect of a proof of contact on a user. */
 export function contactVerified(
   user: User,
