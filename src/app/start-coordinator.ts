@@ -84,21 +84,23 @@ export async function startCoordinator(given: Config): Promise<void> {
   const { founding, isNew } = await install(config, { ...world, keyEncryption }, remembered, (root) =>
     rootFile.write(root),
   );
-  const projecting =
+  // Loaded only once the settings and keys are known to be valid, so that a failing start reports it at once; and while the thread
+  // of the read models loads its own modules.
+  const [projecting, { createCoordinator }] = await Promise.all([
     config.eventStore === 'memory:'
       ? projectInMemory()
-      : await projectIntoFile(
+      : projectIntoFile(
           join(config.dataDir, 'read-models.db'),
           { identity: founding.organizationId, head: (await world.store.head()) ?? -1n },
           world.store,
-        );
+        ),
+    import('./create-coordinator.js'),
+  ]);
   const { delivery, destinations, outboxFile } = openDelivery(config, (report) => reported(report, logger));
   for (const [channel, destination] of Object.entries(destinations)) {
     if (!destination && !config.restored)
       logger.warn({ channel, outboxFile }, 'messages are not sent: they are written to the outbox');
   }
-  // Loaded only once the settings and keys are known to be valid, so that a failing start reports it at once.
-  const { createCoordinator } = await import('./create-coordinator.js');
   const coordinator = await createCoordinator(config, {
     ...world,
     keyEncryption,

@@ -1,5 +1,6 @@
 import { createHash, hash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../config/config.js';
@@ -98,11 +99,12 @@ export async function measure(config: Config): Promise<Measured> {
 }
 
 async function measureInstallation() {
-  const files = await programFiles();
+  const files = programFiles();
   const lines = createHash('sha384');
-  // The lines that `sha384sum` prints, so that anyone can repeat the measurement with it.
+  // The lines that `sha384sum` prints, so that anyone can repeat the measurement with it. Nothing is served yet, and 600 small files
+  // take a tenth of the time when each is read at once.
   for (const file of files) {
-    const digest = hash('sha384', await readFile(join(program, file)), 'hex');
+    const digest = hash('sha384', readFileSync(join(program, file)), 'hex');
     lines.update(`${digest}  ${file}\n`);
   }
   const lock = await readFile(join(installed, 'package-lock.json')).catch(() => undefined);
@@ -118,8 +120,8 @@ async function measureInstallation() {
 }
 
 /** Paths of the program's files, relative to its folder, in byte order. */
-async function programFiles(): Promise<string[]> {
-  const entries = await readdir(program, { recursive: true, withFileTypes: true });
+function programFiles(): string[] {
+  const entries = readdirSync(program, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isFile() && /(?<!\.d)\.[jt]s$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name).slice(program.length).split(sep).join('/'))
