@@ -331,7 +331,7 @@ export const bounds = [
     named: 'of a slow endpoint are one',
   },
   {
-    repair: 'A good webhook holds four places.',
+    repair: 'A good webhook holds eight places.',
     file: 'src/webhooks/shares.ts',
     from: 'return isProven ? mostPerEndpoint : 1;',
     to: 'return isProven ? 1_000 : 1;',
@@ -355,7 +355,7 @@ export const bounds = [
     named: 'are kept, 128 in all',
   },
   {
-    repair: 'Four connections to one endpoint are kept.',
+    repair: 'Eight connections to one endpoint are kept.',
     file: 'src/http-client/kept-connections.ts',
     from: 'maxFreeSockets: mostKeptOfOne, ',
     to: '',
@@ -2376,10 +2376,18 @@ export const bounds = [
     named: 'for a minute at most',
   },
   {
+    repair: 'Attempts of one endpoint that fail together are one failure.',
+    file: 'src/webhooks/lanes.ts',
+    from: 'if (now < lane.restUntil) return;',
+    to: '',
+    test: 'test/webhooks/lanes.spec.ts',
+    named: 'are one failure',
+  },
+  {
     repair: 'A delivery is given up after three days.',
     file: 'src/webhooks/deliveries.ts',
-    from: 'if (clock.now() - since > longestLifeMs) {',
-    to: 'if (clock.now() - since > Infinity) {',
+    from: 'return now - since > longestLifeMs;',
+    to: 'return now - since > Infinity;',
     test: 'test/e2e/webhooks.spec.ts',
     named: 'for three days is given up',
   },

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 
 /** Connections that are kept while nobody uses them: in all, and of one user to one host. */
 const mostKept = 128;
-const mostKeptOfOne = 4;
+const mostKeptOfOne = 8;
 /** How long one is kept, in milliseconds: less than the five seconds after which many servers close it. */
 const keptMs = 4_000;
 

@@ -365,12 +365,20 @@ export function pendingDeliveries(rows: Rows): number {
 /**
  * The due deliveries to an endpoint, longest due first, at most this many: of each activity only the oldest unsettled
  * one, because its updates are delivered in order.
+ * @param except ids of events that are not wanted, but still come before later ones of their activities
  */
-export function dueDeliveries(rows: Rows, endpointId: string, now: number, limit: number): WebhookDelivery[] {
+export function dueDeliveries(
+  rows: Rows,
+  endpointId: string,
+  now: number,
+  limit: number,
+  except: readonly string[] = [],
+): WebhookDelivery[] {
   return rows
     .all(
       `SELECT doc FROM webhook_deliveries AS due
-       WHERE endpoint_id = ? AND state = 'pending' AND retry_at <= ? AND NOT EXISTS (
+       WHERE endpoint_id = ? AND state = 'pending' AND retry_at <= ?
+         AND event_id NOT IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
          SELECT 1 FROM webhook_deliveries AS earlier
          WHERE earlier.endpoint_id = due.endpoint_id AND earlier.activity_id = due.activity_id
            AND earlier.state = 'pending' AND earlier.position < due.position
@@ -378,6 +386,7 @@ export function dueDeliveries(rows: Rows, endpointId: string, now: number, limit
        ORDER BY retry_at, position LIMIT ?`,
       endpointId,
       now,
+      JSON.stringify(except),
       limit,
     )
     .map(({ doc }) => readDelivery(doc));

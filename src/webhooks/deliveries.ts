@@ -15,9 +15,10 @@ import {
   endpointsWithDeliveries,
   type WebhookDelivery,
 } from '../read-models/webhooks.js';
-import { attempt, contentOf, longestLifeMs, retryAt, type Signer } from './attempt.js';
+import { attempt, contentOf, longestLifeMs, retryAt, type Content, type Signer } from './attempt.js';
 import { DeliveryLog } from './delivery-log.js';
 import { Lanes, rest, type Lane } from './lanes.js';
+import { SharedAnswer } from './shared-answer.js';
 import { lanePath, mostDeliveries, openTo, roomOfEndpoint } from './shares.js';
 
 /** The outcome of an attempt, for metrics and the log. */
@@ -66,6 +67,8 @@ export class WebhookDeliveries {
   private lastShown = -1n;
   private hasNews = false;
   private wakeUp: () => void = () => undefined;
+  /** Begins a delivery within the present term. */
+  private begin: (lane: Lane, delivery: WebhookDelivery) => void = () => undefined;
 
   constructor(private readonly ports: Ports) {}
 
@@ -88,27 +91,28 @@ export class WebhookDeliveries {
     );
     const calledOff = new AbortController();
     setMaxListeners(mostDeliveries + 1, calledOff.signal);
+    const isCurrent = new SharedAnswer(() => term.assertCurrent());
+    const during = { term, isCurrent, log, signal: calledOff.signal };
     const running = new Set<Promise<void>>();
     this.lanes = new Lanes();
     this.waiting = new FairQueue();
+    this.begin = (lane, delivery) => {
+      lane.busy.add(delivery.eventId);
+      const one = this.deliver(delivery, lane, during)
+        .catch((error: unknown) => {
+          // After the term is over, whatever breaks off is left to the next holder.
+          if (!term.signal.aborted) this.interrupted(lane, error);
+        })
+        .finally(() => {
+          running.delete(one);
+          if (lane.busy.delete(delivery.eventId)) this.goOn(lane, term);
+        });
+      running.add(one);
+    };
     while (term.isHeld()) {
       this.hasNews = false;
       const begun = performance.now();
-      const check = this.checks(term);
-      for (const { lane, delivery } of this.startable()) {
-        lane.busy.add(delivery.eventId);
-        const one = this.deliver(delivery, lane, { term, check, log, signal: calledOff.signal })
-          .catch((error: unknown) => {
-            // After the term is over, whatever breaks off is left to the next holder.
-            if (!term.signal.aborted) this.interrupted(lane, error);
-          })
-          .finally(() => {
-            lane.busy.delete(delivery.eventId);
-            running.delete(one);
-            this.wake();
-          });
-        running.add(one);
-      }
+      this.look();
       await pause((performance.now() - begun) / lookShare);
       await this.sleep(term.signal);
     }
@@ -117,7 +121,8 @@ export class WebhookDeliveries {
     clearTimeout(late);
   }
 
-  private *startable(): Generator<{ readonly lane: Lane; readonly delivery: WebhookDelivery }, void, undefined> {
+  /** Looks which endpoints have something waiting, and begins what there is room for. */
+  private look(): void {
     const now = this.ports.clock.now();
     const shown = this.ports.shown();
     if (shown !== this.lastShown) this.lanes.shown((this.lastShown = shown));
@@ -125,44 +130,55 @@ export class WebhookDeliveries {
     for (const endpoint of endpointsWithDeliveries(this.ports.rows)) {
       withDeliveries.add(endpoint.endpointId);
       const lane = this.lanes.of(endpoint);
-      if (!lane.isQueued && roomOf(lane) > 0 && now >= lane.restUntil) this.queue(lane);
+      if (now >= lane.restUntil) this.queue(lane);
     }
     this.lanes.forgetAllBut(withDeliveries, now);
+    this.beginQueued(now);
+  }
+
+  /** Something of a lane has ended: what the last look has found for it begins at once, since looking is rationed. */
+  private goOn(lane: Lane, term: Term): void {
+    if (!term.isHeld()) return;
+    if (lane.due.length > 0) this.queue(lane);
+    else this.wake();
+    this.beginQueued(this.ports.clock.now());
+  }
+
+  /** Begins what waits, as long as there is room, in order of turns. */
+  private beginQueued(now: number): void {
     for (let lane = this.next(); lane; lane = this.next()) {
       lane.isQueued = false;
-      const delivery = roomOf(lane) > 0 ? this.nextOf(lane, now) : undefined;
+      const delivery = roomOf(lane) > 0 && now >= lane.restUntil ? this.nextOf(lane, now) : undefined;
       if (!delivery) continue;
-      yield { lane, delivery };
-      if (lane.due.length > 0 && roomOf(lane) > 0) this.queue(lane);
+      this.begin(lane, delivery);
+      if (lane.due.length > 0) this.queue(lane);
     }
   }
 
   private nextOf(lane: Lane, now: number): WebhookDelivery | undefined {
     const { busy, settled, endpointId } = lane;
     if (lane.due.length === 0 || now - lane.dueAt > lookMs) {
-      lane.due = dueDeliveries(this.ports.rows, endpointId, now, busy.size + settled.size + page).filter(
-        ({ eventId }) => !busy.has(eventId) && !settled.has(eventId),
-      );
+      lane.due = dueDeliveries(this.ports.rows, endpointId, now, page, [...busy, ...settled.keys()]);
       lane.dueAt = now;
     }
     return lane.due.shift();
   }
 
-  /** What is checked before each attempt, once for those that begin together: whether to deliver, and where to. */
-  private checks(term: Term): (delivery: WebhookDelivery) => Promise<WebhookEndpoint | undefined> {
-    let current: Promise<void> | undefined;
-    const endpoints = new Map<string, Promise<WebhookEndpoint | undefined>>();
-    return ({ organizationId, endpointId }) => {
-      const known = endpoints.get(endpointId);
-      if (known) return known;
-      current ??= term.assertCurrent();
-      const endpoint = current.then(() => this.ports.endpoint(organizationId, endpointId));
-      endpoints.set(endpointId, endpoint);
-      return endpoint;
-    };
+  /**
+   * The endpoint as it is now, if our term is, too.
+   * @throws {CoordinatorError} ABORTED if the term is over
+   */
+  private async endpointOf(
+    { organizationId, endpointId }: WebhookDelivery,
+    isCurrent: SharedAnswer<void>,
+  ): Promise<WebhookEndpoint | undefined> {
+    const [endpoint] = await Promise.all([this.ports.endpoint(organizationId, endpointId), isCurrent.ask()]);
+    return endpoint;
   }
 
+  /** Where there is room, and it does not wait already. */
   private queue(lane: Lane): void {
+    if (lane.isQueued || roomOf(lane) === 0) return;
     lane.isQueued = true;
     this.waiting.push(lanePath(lane), lane);
   }
@@ -172,36 +188,27 @@ export class WebhookDeliveries {
     return this.waiting.shift(openTo(this.lanes.busy().map((lane) => ({ ...lane, busy: lane.busy.size }))));
   }
 
-  private async deliver(
-    delivery: WebhookDelivery,
-    lane: Lane,
-    {
-      term,
-      check,
-      log,
-      signal,
-    }: {
-      readonly term: Term;
-      readonly check: ReturnType<WebhookDeliveries['checks']>;
-      readonly log: DeliveryLog;
-      readonly signal: AbortSignal;
-    },
-  ): Promise<void> {
+  private async deliver(delivery: WebhookDelivery, lane: Lane, during: During): Promise<void> {
     const { ports } = this;
+    const { term, isCurrent, log } = during;
     const { organizationId, activityId, eventId } = delivery;
-    const endpoint = await check(delivery);
+    // Nothing is sent before all of this is known.
+    const [endpoint, content] = await Promise.all([
+      this.endpointOf(delivery, isCurrent),
+      isTooOld(delivery, ports.clock.now()) ? undefined : this.contentFor(delivery, lane),
+    ]);
     if (!endpoint?.isActive) {
       lane.due = [];
       // The rows have yet to include this, and then drop what waits.
       await ports.passed((await ports.store.head()) ?? -1n, term.signal);
       return;
     }
-    const event = await this.outcomeOf(delivery, endpoint, lane, term.token, signal);
+    const event = content ? await this.outcomeOf(delivery, content, endpoint, lane, during) : tooOld(delivery, term);
     if (!event) return;
     // The next delivery does not wait for the record.
     lane.settled.set(eventId, undefined);
     lane.busy.delete(eventId);
-    this.wake();
+    this.goOn(lane, term);
     try {
       lane.settled.set(eventId, await log.record(organizationId, activityId, event));
     } catch (error) {
@@ -212,28 +219,33 @@ export class WebhookDeliveries {
     ports.observer.settled(settledAs[event.type], delivery, reason);
   }
 
+  /** What is sent, in the turns of the endpoint's organization. */
+  private async contentFor(delivery: WebhookDelivery, lane: Lane): Promise<Content> {
+    const { clock, signer, body } = this.ports;
+    const nextTurn = () => thisThread.next(lane.path);
+    const turn: TurnFor = (characters) =>
+      characters > largeBody ? thisThread.next(lane.path, { alone: true }) : undefined;
+    const begins = thisThread.next(lane.path);
+    if (begins) await begins;
+    const value = await body(delivery, turn);
+    const { eventId } = delivery;
+    const content = await contentOf(value, { signer, eventId, at: clock.now(), turn: nextTurn });
+    // Signing hashes it twice.
+    await turn(content.body.length);
+    return content;
+  }
+
   /** Makes an attempt, and returns what to record; nothing if we cancelled the attempt. */
   private async outcomeOf(
     delivery: WebhookDelivery,
+    content: Content,
     { url }: WebhookEndpoint,
     lane: Lane,
-    token: number,
-    signal: AbortSignal,
+    { term: { token }, signal }: During,
   ): Promise<SettledEvent | undefined> {
-    const { clock, fetch, signer, body } = this.ports;
-    const { endpointId, eventId, sourceOrganizationId, since, attempts: before } = delivery;
+    const { clock, fetch, signer } = this.ports;
+    const { endpointId, eventId, sourceOrganizationId, attempts: before } = delivery;
     const name = { endpointId, eventId, token };
-    if (clock.now() - since > longestLifeMs) {
-      const reason = `not delivered within ${longestLifeMs / 3_600_000} hours`;
-      return { type: 'WebhookDeliveryAbandoned', data: { ...name, attempts: before, reason } };
-    }
-    const begins = thisThread.next(lane.path);
-    if (begins) await begins;
-    const turn: TurnFor = (characters) =>
-      characters > largeBody ? thisThread.next(lane.path, { alone: true }) : undefined;
-    const value = await body(delivery, turn);
-    const nextTurn = () => thisThread.next(lane.path);
-    const content = await contentOf(value, { signer, eventId, at: clock.now(), turn: nextTurn });
     const message = {
       url,
       endpointId,
@@ -242,8 +254,6 @@ export class WebhookDeliveries {
       organizationId: sourceOrganizationId,
       content,
     };
-    // Signing hashes it twice.
-    await turn(content.body.length);
     const begun = performance.now();
     const late = setTimeout(() => (lane.isProven = false), soonMs);
     const trying = attempt(message, { fetch, signer, signal });
@@ -287,6 +297,16 @@ export class WebhookDeliveries {
   }
 }
 
+/** What every delivery of a term needs. */
+interface During {
+  readonly term: Term;
+  /** Whether the term is current by the store. */
+  readonly isCurrent: SharedAnswer<void>;
+  readonly log: DeliveryLog;
+  /** Aborted when what is in flight after the term has had its time. */
+  readonly signal: AbortSignal;
+}
+
 type SettledEvent = Exclude<WebhookDeliveryEvent, { type: 'WebhookRedeliveryRequested' }>;
 
 const settledAs = {
@@ -294,6 +314,15 @@ const settledAs = {
   WebhookAttemptFailed: 'retrying',
   WebhookDeliveryAbandoned: 'abandoned',
 } as const satisfies Record<SettledEvent['type'], string>;
+
+function isTooOld({ since }: WebhookDelivery, now: number): boolean {
+  return now - since > longestLifeMs;
+}
+
+function tooOld({ endpointId, eventId, attempts }: WebhookDelivery, { token }: Term): SettledEvent {
+  const reason = `not delivered within ${longestLifeMs / 3_600_000} hours`;
+  return { type: 'WebhookDeliveryAbandoned', data: { endpointId, eventId, token, attempts, reason } };
+}
 
 /** How many more may go to an endpoint now. */
 function roomOf({ isProven, busy, settled }: Lane): number {

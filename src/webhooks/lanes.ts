@@ -30,9 +30,13 @@ const mostProven = 10_000;
 const shortestRestMs = 1_000;
 const longestRestMs = 60_000;
 
-/** Lets an endpoint rest after a failure, twice as long after each in a row. */
+/**
+ * Lets an endpoint rest after a failure, twice as long after each in a row. What else fails while it rests had begun before: that is
+ * the same outage, and not another failure.
+ */
 export function rest(lane: Lane, now: number): void {
   lane.due = [];
+  if (now < lane.restUntil) return;
   lane.restUntil = now + Math.min(longestRestMs, shortestRestMs * 2 ** lane.failuresInARow);
   lane.failuresInARow += 1;
 }

@@ -13,7 +13,7 @@ const most = {
   unprovenOfOne: 4,
 };
 /** Deliveries in flight to one endpoint whose latest response was a success, and was fast. */
-const mostPerEndpoint = 4;
+const mostPerEndpoint = 8;
 /** Outcomes of one endpoint that may wait to be recorded, and for the rows to show them. */
 const mostSettled = 256;
 

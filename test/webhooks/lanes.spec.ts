@@ -60,3 +60,11 @@ test('an endpoint that keeps failing rests for twice as long each time, and for 
   });
   expect(rests).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
 });
+
+test('attempts that fail together are one failure, however many they are', () => {
+  const lane = new Lanes().of(endpoint('failing'));
+  for (let attempt = 0; attempt < 8; attempt++) rest(lane, attempt);
+  expect([lane.restUntil, lane.failuresInARow]).toEqual([1_000, 1]);
+  rest(lane, 1_000);
+  expect([lane.restUntil, lane.failuresInARow]).toEqual([3_000, 2]);
+});
