@@ -122,7 +122,7 @@ test('what comes on a connection that nobody uses is no answer to the next reque
   await expect(fetch(url, told('one'))).resolves.toMatchObject({ status: 200 });
 });
 
-test('four connections of one user to a host are kept, 128 in all, for four seconds', async () => {
+test('eight connections of one user to a host are kept, 128 in all, for four seconds', async () => {
   const open = new Set<Socket>();
   let hasMoved: () => void = () => undefined;
   // One that never closes a connection by itself.
