@@ -158,7 +158,7 @@ module.exports = {
     ),
     only(
       'http-client-knows-nothing',
-      'guarded outbound requests: addresses checked, no redirects, bounded',
+      'outbound requests: to what others name, guarded, no redirects, bounded; to the API, on kept connections',
       '^src/http-client/',
       [],
     ),
@@ -243,6 +243,7 @@ module.exports = {
       '^src/client/',
       '^src/config/',
       '^src/domain/(errors|uuid)\\.ts$',
+      '^src/http-client/kept-request\\.ts$',
       '^src/rate-limits/',
       '^src/wire/',
       '^src/stamps/',

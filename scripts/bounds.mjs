@@ -363,6 +363,14 @@ export const bounds = [
     named: 'are kept, 128 in all',
   },
   {
+    repair: 'The auth proxy waits for the whole response of the API so long, and no longer.',
+    file: 'src/http-client/kept-request.ts',
+    from: 'Math.max(0, end - performance.now())',
+    to: '100_000',
+    test: 'test/http-client/kept-request.spec.ts',
+    named: 'no more is waited for than asked',
+  },
+  {
     repair: 'Connections to endpoints are kept for four seconds.',
     file: 'src/http-client/kept-connections.ts',
     from: ', timeout: keptMs }',

@@ -1,6 +1,7 @@
 import { routingHeader } from '../client/organization-header.js';
 import { submitPath } from '../client/stamping-client.js';
 import { CoordinatorError, grpcNumbers, type ErrorCategory, type ErrorCode } from '../domain/errors.js';
+import { KeptConnection, type KeptResponse } from '../http-client/kept-request.js';
 import { callerHeader, tellCaller } from '../rate-limits/caller.js';
 
 /** The part of a configuration that the proxy reads (client protocol 5.2). Times are seconds as decimal strings. */
@@ -49,6 +50,7 @@ interface ApiPorts {
 
 /** What all requests share, whoever they are for. */
 interface Shared {
+  readonly connection: KeptConnection;
   lastTimestamp: number;
   /**
    * The latest position that the API has returned: behind a load balancer, another coordinator may serve the next
@@ -95,7 +97,13 @@ export class Api {
   constructor(
     private readonly ports: ApiPorts,
     private readonly caller?: string,
-    private readonly shared: Shared = { lastTimestamp: 0, position: -1n, key: undefined, refusedAt: -Infinity },
+    private readonly shared: Shared = {
+      connection: new KeptConnection(),
+      lastTimestamp: 0,
+      position: -1n,
+      key: undefined,
+      refusedAt: -Infinity,
+    },
   ) {}
 
   /** The same API on behalf of a client: its limits are for the proxy's clients, not for the proxy. */
@@ -222,10 +230,9 @@ export class Api {
     body: string | undefined,
     headers: Readonly<Record<string, string>>,
   ): Promise<Answer> {
-    let response: Response;
-    let text: string;
+    let response: KeptResponse;
     try {
-      response = await fetch(`${await this.ports.url()}${path}`, {
+      response = await this.shared.connection.send(`${await this.ports.url()}${path}`, {
         method: body === undefined ? 'GET' : 'POST',
         headers: {
           accept: 'application/json',
@@ -234,21 +241,20 @@ export class Api {
           ...this.callerOf(path, headers),
           ...headers,
         },
-        ...(body === undefined ? {} : { body }),
-        redirect: 'error',
-        signal: AbortSignal.timeout(this.ports.answerMs ?? usualAnswerMs),
+        body,
+        withinMs: this.ports.answerMs ?? usualAnswerMs,
       });
-      text = await response.text();
     } catch (error) {
       throw unreachable(error);
     }
-    const position = response.headers.get('x-position');
-    if (position !== null && /^\d{1,20}$/.test(position) && BigInt(position) > this.shared.position) {
+    const { status, text } = response;
+    const position = response.headers['x-position'];
+    if (typeof position === 'string' && /^\d{1,20}$/.test(position) && BigInt(position) > this.shared.position) {
       this.shared.position = BigInt(position);
     }
     const answer = jsonOf(text);
-    if (answer === undefined) throw unreachable(new Error(`status ${response.status} without JSON`));
-    if (!response.ok) throw refusal(answer);
+    if (answer === undefined) throw unreachable(new Error(`status ${status} without JSON`));
+    if (status < 200 || status > 299) throw refusal(answer);
     return answer as Answer;
   }
 

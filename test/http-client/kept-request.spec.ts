@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { KeptConnection } from '../../src/http-client/kept-request.js';
+import { certificateFor } from '../oidc/certificate.js';
+import { startWebServer } from '../oidc/web-server.js';
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+const asking = { method: 'POST', headers: {}, body: '{"ä":1}', withinMs: 5_000 } as const;
+
+test('a connection is used again, and what is sent at once is sent on several', async () => {
+  const bodies: string[] = [];
+  const server = await startWebServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on('data', (piece: Buffer) => pieces.push(piece));
+    request.on('end', () => {
+      bodies.push(Buffer.concat(pieces).toString());
+      response.setHeader('x-position', '7').end('{"ö":2}');
+    });
+  });
+  closing.push(server.close);
+  const connection = new KeptConnection();
+  for (let count = 0; count < 3; count++) {
+    const response = await connection.send(server.url, asking);
+    expect([response.status, response.headers['x-position'], response.text]).toEqual([200, '7', '{"ö":2}']);
+  }
+  expect(server.connections()).toBe(1);
+  await Promise.all([connection.send(server.url, asking), connection.send(server.url, asking)]);
+  expect(server.connections()).toBe(2);
+  expect(bodies).toEqual(Array(5).fill(asking.body));
+});
+
+/** A server below HTTP; `answer` gets each request with the number of its connection. */
+async function byHand(answer: (socket: Socket, connection: number) => void): Promise<string> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => undefined));
+    const connection = sockets.length;
+    socket.on('data', () => answer(socket, connection));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closing.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((closed) => server.close(closed));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+/** In one packet. */
+const small = { ...asking, method: 'GET', body: undefined } as const;
+const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
+
+test.each(['reset', 'ended'] as const)('a request whose connection is %s before it is sent once more', async (how) => {
+  const seen: number[] = [];
+  const url = await byHand((socket, connection) => {
+    seen.push(connection);
+    if (seen.length !== 2) socket.write(ok);
+    else if (how === 'reset') socket.resetAndDestroy();
+    else socket.end();
+  });
+  const connection = new KeptConnection();
+  await connection.send(url, small);
+  expect(await connection.send(url, small)).toMatchObject({ status: 200 });
+  expect(seen).toEqual([1, 1, 2]);
+});
+
+test('a request that fails on a new connection is sent once', async () => {
+  const seen: number[] = [];
+  const url = await byHand((socket, connection) => {
+    seen.push(connection);
+    socket.resetAndDestroy();
+  });
+  await expect(new KeptConnection().send(url, small)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  expect(seen).toEqual([1]);
+});
+
+const late: readonly (readonly [string, string])[] = [
+  ['nothing', ''],
+  ['half a head', 'HTTP/1.1 200 OK\r\n'],
+  ['half a body', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'],
+];
+
+test.each(late)(
+  'of a server that sends %s, no more is waited for than asked, and it is asked once',
+  async (_what, sent) => {
+    const seen: number[] = [];
+    const url = await byHand((socket, connection) => {
+      seen.push(connection);
+      socket.write(seen.length === 1 ? ok : sent);
+    });
+    const connection = new KeptConnection();
+    await connection.send(url, small);
+    await expect(connection.send(url, { ...small, withinMs: 50 })).rejects.toThrow(/no response within 50 ms|aborted/);
+    expect(seen).toEqual([1, 1]);
+  },
+);
+
+test('a response that breaks off is none', async () => {
+  const url = await byHand((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'));
+  await expect(new KeptConnection().send(url, small)).rejects.toThrow('aborted');
+});
+
+test('an upgrade that nobody asked for is no answer', async () => {
+  const url = await byHand((socket) =>
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'),
+  );
+  await expect(new KeptConnection().send(url, small)).rejects.toThrow('closed before an answer');
+});
+
+test('a server that nobody vouches for is sent nothing', async () => {
+  const certificate = certificateFor('api.example');
+  const asked: string[] = [];
+  const server = await startWebServer((request, response) => {
+    asked.push(request.url ?? '');
+    response.end();
+  }, certificate);
+  closing.push(server.close);
+  const sending = new KeptConnection().send(`https://127.0.0.1:${server.port}/`, asking);
+  await expect(sending).rejects.toMatchObject({ code: expect.stringMatching(/CERT|SELF_SIGNED|ALTNAME/) as string });
+  expect(asked).toEqual([]);
+});
