@@ -102,7 +102,7 @@ test.each(late)(
 test('a response that breaks off is none', async () => {
   const url = await byHand((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'));
   await expect(new KeptConnection().send(url, small)).rejects.toThrow('aborted');
-});
+}, 2_000);
 
 test('an upgrade that nobody asked for is no answer', async () => {
   const url = await byHand((socket) =>
