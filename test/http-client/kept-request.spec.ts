@@ -44,8 +44,9 @@ async function byHand(answer: (socket: Socket, connection: number) => void): Pro
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   closing.push(async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
     for (const socket of sockets) socket.destroy();
-    await new Promise((closed) => server.close(closed));
+    await closed;
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
@@ -97,12 +98,13 @@ test.each(late)(
     await expect(connection.send(url, { ...small, withinMs: 50 })).rejects.toThrow(/no response within 50 ms|aborted/);
     expect(seen).toEqual([1, 1]);
   },
+  2_000,
 );
 
 test('a response that breaks off is none', async () => {
   const url = await byHand((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'));
   await expect(new KeptConnection().send(url, small)).rejects.toThrow('aborted');
-}, 2_000);
+});
 
 test('an upgrade that nobody asked for is no answer', async () => {
   const url = await byHand((socket) =>
