@@ -7,6 +7,24 @@ import { bounds } from './bounds.mjs';
 export const repairs = [
   {
     rule: 'R1',
+    repair: 'The empty map that all organizations share takes nothing of any of them.',
+    file: 'src/domain/organization/slices.ts',
+    from: "(new Map<never, never>(), 'set', {",
+    to: "(new Map<never, never>(), 'put', {",
+    test: 'test/domain/organization/slices.spec.ts',
+    named: 'cannot be written to',
+  },
+  {
+    rule: 'R1',
+    repair: 'An organization puts into a map of its own.',
+    file: 'src/domain/organization/slices.ts',
+    from: 'if (slices[name].size === 0) slices[name] = new Map();',
+    to: '',
+    test: 'test/domain/organization/slices.spec.ts',
+    named: 'no other has',
+  },
+  {
+    rule: 'R1',
     repair: 'An attribute that an activity lacks is unreadable: no policy is left out for it.',
     file: 'src/domain/policy/demands.ts',
     from: 'if (demanded && value !== undefined && demanded.values.has(value) !== demanded.isOnly) return true;',
@@ -521,9 +539,9 @@ export const repairs = [
     rule: 'R3',
     repair: 'A rejection by a passkey uses a count up, as every submit does.',
     file: 'src/domain/organization/open-activities.ts',
-    from: `    organization.openActivities.delete(activityId);
+    from: `    remove(organization, 'openActivities', activityId);
     countSignature(organization, vote);`,
-    to: `    organization.openActivities.delete(activityId);
+    to: `    remove(organization, 'openActivities', activityId);
     void vote;`,
     test: 'test/decide/votes.spec.ts',
     named: 'uses a count up',

@@ -1,17 +1,20 @@
 import { isMap } from 'node:util/types';
 import { getHeapStatistics } from 'node:v8';
+import { nothing } from '../domain/organization/slices.js';
 import { LatestEntries } from '../fairness/latest-entries.js';
 import type { LoadedOrganization } from './loaded-organization.js';
 
 /**
- * Estimated memory limit for folded organizations, in bytes: an eighth of a small heap. A small one takes 6 KiB
- * (bench/README.md). A collection of garbage walks what is kept here (docs/adr/0102).
+ * Estimated memory limit for folded organizations, in bytes: an eighth of a small heap. One with a user and a wallet takes
+ * 6 KB (docs/scale.md). A collection of garbage walks what is kept here (docs/adr/0102).
  */
 const defaultBytes = Math.min(24 * 1024 * 1024, getHeapStatistics().heap_size_limit / 8);
 /** An estimate is reused for this many events. */
 const measureEvery = 256;
-/** Size of an empty map with its table, in V8. */
+/** Size of a map with its table, in V8, beside that of its entries. */
 const emptyMapBytes = 300;
+/** Size of what is around the slices. */
+const frameBytes = 400;
 /** Entries of a map that are sampled for an estimate. */
 const sampleSize = 64;
 
@@ -123,7 +126,8 @@ export class FoldCache {
 
 /** Approximate memory of a folded organization in bytes: of a large map, only some entries are sampled. */
 export function bytesOf({ organization, recent }: LoadedOrganization): number {
-  return Object.values(organization).reduce((sum: number, slice: unknown) => sum + sizeOf(slice), sizeOf(recent));
+  const slices = Object.values(organization).reduce((sum: number, slice: unknown) => sum + sizeOf(slice), 0);
+  return frameBytes + slices + sizeOf(recent);
 }
 
 function sizeOf(value: unknown): number {
@@ -131,7 +135,7 @@ function sizeOf(value: unknown): number {
     case 'string':
       return 16 + value.length;
     case 'object':
-      if (value === null) return 0;
+      if (value === null || value === nothing) return 0;
       if (isMap(value)) return sizeOfMap(value);
       // What V8 uses for an object or array and each of its members, on 64 bits.
       return Object.values(value).reduce((sum: number, member: unknown) => sum + 8 + sizeOf(member), 32);

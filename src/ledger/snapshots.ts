@@ -7,6 +7,7 @@ import { isMap } from 'node:util/types';
 import { deserialize, serialize } from 'node:v8';
 import { LatestEntries } from '../fairness/latest-entries.js';
 import { emptyOrganization } from '../domain/organization/organization.js';
+import { nothing } from '../domain/organization/slices.js';
 import type { LoadedOrganization } from './loaded-organization.js';
 
 /**
@@ -234,8 +235,11 @@ async function restored({ revision, hash, position }: Header, body: Buffer): Pro
     at += 4 + length;
     missing.delete(piece.slice);
     const slice: unknown = piece.slice === recentSlice ? recent : Reflect.get(organization, piece.slice);
-    if (isMap(slice) && 'entries' in piece) for (const [key, value] of piece.entries) slice.set(key, value);
-    else if ('value' in piece && Object.hasOwn(organization, piece.slice)) {
+    if (isMap(slice) && 'entries' in piece) {
+      const own = Object.is(slice, nothing) && piece.entries.length > 0 ? new Map<unknown, unknown>() : slice;
+      for (const [key, value] of piece.entries) own.set(key, value);
+      if (own !== slice) Reflect.set(organization, piece.slice, own);
+    } else if ('value' in piece && Object.hasOwn(organization, piece.slice)) {
       Reflect.set(organization, piece.slice, piece.value);
     } else throw new Error(`its \`${piece.slice}\` is not part of an organization`);
     await nextTurn();

@@ -83,7 +83,7 @@ export class Branch {
   /** A copy, to continue in another way. */
   copy(held = this.held): Branch {
     this.meter?.note(weights.listElement * sizeOf(this.organization));
-    return new Branch(this.registry, keptState(this.organization) as Organization, held, this.meter);
+    return new Branch(this.registry, keptState(this.organization), held, this.meter);
   }
 
   /** @throws {Error} when an event cannot be folded */

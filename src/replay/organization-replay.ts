@@ -267,7 +267,7 @@ export class OrganizationReplay {
 function copyOf(loaded: LoadedOrganization): LoadedOrganization {
   return {
     ...loaded,
-    organization: keptState(loaded.organization) as LoadedOrganization['organization'],
+    organization: keptState(loaded.organization),
     pending: [...loaded.pending],
     recent: new Map(loaded.recent),
   };

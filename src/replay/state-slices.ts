@@ -42,8 +42,8 @@ export interface SliceTold<Key, Value> {
 
 export type Maps = {
   readonly [
-    Slice in keyof Organization as Organization[Slice] extends Map<infer _Key, infer _Value> ? Slice : never
-  ]: Organization[Slice] extends Map<infer Key, infer Value> ? SliceTold<Key, Value> | 'told elsewhere' : never;
+    Slice in keyof Organization as Organization[Slice] extends ReadonlyMap<infer _Key, infer _Value> ? Slice : never
+  ]: Organization[Slice] extends ReadonlyMap<infer Key, infer Value> ? SliceTold<Key, Value> | 'told elsewhere' : never;
 };
 
 /** The slice of things with an id of their own, and a name in one member. */

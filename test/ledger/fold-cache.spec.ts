@@ -4,6 +4,7 @@ import { OrganizationLoader } from '../../src/ledger/load-organization.js';
 import { foundOrganization } from '../../src/decide/found-organization.js';
 import { evolve } from '../../src/domain/organization/organization.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
+import { put } from '../../src/domain/organization/slices.js';
 
 /** An organization with so many users, its names of that length. */
 function organizationOf(users: number, nameLength = 10): LoadedOrganization {
@@ -100,7 +101,7 @@ describe('the memory of folded organizations', () => {
     expect(forgotten).toEqual([]);
     const growing = cache.get('1')!;
     const grown = organizationOf(300);
-    for (const [id, user] of grown.organization.users) growing.organization.users.set(id, user);
+    for (const [id, user] of grown.organization.users) put(growing.organization, 'users', id, user);
     growing.revision += 300;
     cache.keep('1', growing);
     expect(forgotten).toEqual(['0']);

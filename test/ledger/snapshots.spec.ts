@@ -13,6 +13,7 @@ import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { BareCoordinator, organizationId } from '../engine/bare-coordinator.js';
 import { SteeredStore } from './steered-store.js';
 import { play, stories } from '../engine/story.js';
+import { remove } from '../../src/domain/organization/slices.js';
 
 const stream = `organization-${organizationId}`;
 const everything = 2n ** 62n;
@@ -200,7 +201,7 @@ describe('a snapshot', () => {
     const loaded = foldOf(history.slice(0, half()));
     expect(snapshots.keep(loaded)).toBe(true);
     for (const event of history.slice(half())) apply(loaded, event);
-    loaded.organization.users.clear();
+    for (const userId of loaded.organization.users.keys()) remove(loaded.organization, 'users', userId);
     await snapshots.settled();
     const store = await storeWith(history.slice(0, half()));
     const again = await afterRestart(store, folder);

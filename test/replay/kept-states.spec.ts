@@ -9,6 +9,7 @@ import { nothingLoaded, type LoadedOrganization } from '../../src/ledger/loaded-
 import type { Point, StateAnswer, StateQuestion } from '../../src/read-models/states.js';
 import { KeptStates, usualBounds, type StateBounds } from '../../src/replay/kept-states.js';
 import { StateThread } from '../../src/replay/state-thread.js';
+import { put } from '../../src/domain/organization/slices.js';
 
 /** Events between two states that are kept. */
 const every = 10;
@@ -226,6 +227,10 @@ describe('a state of more than 4 MiB', () => {
     const loaded = nothingLoaded();
     loaded.organization.organizationId = acme;
     loaded.organization.name = name;
+    // Of many small things, memory holds more than a file does.
+    for (const tagId of Array.from({ length: 100 }, (_, at) => uuid(at))) {
+      put(loaded.organization, 'userTags', tagId, { tagId, tagName: '', createdAt: 0, updatedAt: 0 });
+    }
     loaded.revision = 10;
     return loaded;
   };

@@ -3,6 +3,7 @@ import { contactName, type ContactKind } from './contacts.js';
 import { loginCredentialTypes, type ApiKeyCredentialType } from './credentials.js';
 import type { Organization, OrganizationEvent, OrganizationView } from './organization.js';
 import { contactKey } from './users.js';
+import { put, remove } from './slices.js';
 
 /** A credential, contact or identity that a user got after being created, from neither the user nor the root quorum. */
 export interface Addition {
@@ -34,7 +35,6 @@ export function additionsTo({ additions }: OrganizationView, userId: string): re
  * another has added counts as the other's doing: a key created with such a key is an addition too.
  */
 export function noteAdditions(organization: Organization, event: OrganizationEvent, at: number): void {
-  const { additions, foundingContacts } = organization;
   switch (event.type) {
     case 'ActivitySubmitted':
       if (event.data.status !== 'ACTIVITY_STATUS_CONSENSUS_NEEDED') {
@@ -56,8 +56,9 @@ export function noteAdditions(organization: Organization, event: OrganizationEve
       break;
     case 'UserDeleted': {
       const { userId } = event.data;
-      for (const [name] of additionsTo(organization, userId)) additions.delete(name);
-      for (const kind of ['email', 'phone-number'] as const) foundingContacts.delete(contactName(userId, kind));
+      for (const [name] of additionsTo(organization, userId)) remove(organization, 'additions', name);
+      for (const kind of ['email', 'phone-number'] as const)
+        remove(organization, 'foundingContacts', contactName(userId, kind));
       break;
     }
     case 'UserUpdated': {
@@ -67,7 +68,7 @@ export function noteAdditions(organization: Organization, event: OrganizationEve
       break;
     }
     case 'UserContactReleased':
-      foundingContacts.delete(contactName(event.data.userId, event.data.contact));
+      remove(organization, 'foundingContacts', contactName(event.data.userId, event.data.contact));
       break;
     case 'ApiKeyCreated':
       added(organization, event.data.apiKeyId, { ...event.data, what: 'API key' });
@@ -79,13 +80,13 @@ export function noteAdditions(organization: Organization, event: OrganizationEve
       added(organization, event.data.providerId, { ...event.data, what: 'OAuth provider' });
       break;
     case 'ApiKeyDeleted':
-      additions.delete(event.data.apiKeyId);
+      remove(organization, 'additions', event.data.apiKeyId);
       break;
     case 'AuthenticatorDeleted':
-      additions.delete(event.data.authenticatorId);
+      remove(organization, 'additions', event.data.authenticatorId);
       break;
     case 'OauthProviderDeleted':
-      additions.delete(event.data.providerId);
+      remove(organization, 'additions', event.data.providerId);
       break;
   }
 }
@@ -105,13 +106,13 @@ function acting({ by, authority }: Decision, votes: Acting['votes']): Acting {
 }
 
 function created(organization: Organization, data: Extract<OrganizationEvent, { type: 'UserCreated' }>['data']): void {
-  const { acting: now, foundingContacts, foundedBy, parentOrganizationId } = organization;
+  const { acting: now, foundedBy, parentOrganizationId } = organization;
   const { userId, userEmail, userPhoneNumber } = data;
   if (now) organization.acting = { ...now, created: [...now.created, userId] };
   // Before the first activity, and by the parent's own members: the auth proxy speaks for strangers.
   if (now || foundedBy === 'auth-proxy' || parentOrganizationId === undefined) return;
-  if (userEmail) foundingContacts.set(contactName(userId, 'email'), userEmail);
-  if (userPhoneNumber) foundingContacts.set(contactName(userId, 'phone-number'), userPhoneNumber);
+  if (userEmail) put(organization, 'foundingContacts', contactName(userId, 'email'), userEmail);
+  if (userPhoneNumber) put(organization, 'foundingContacts', contactName(userId, 'phone-number'), userPhoneNumber);
 }
 
 function contactChanged(
@@ -121,15 +122,14 @@ function contactChanged(
   contact: string | undefined,
 ): void {
   if (contact === undefined) return;
-  const { users, additions, foundingContacts } = organization;
-  const user = users.get(userId);
+  const user = organization.users.get(userId);
   const held = (kind === 'email' ? user?.userEmail : user?.userPhoneNumber) ?? '';
   const name = contactName(userId, kind);
   const isOwn = isOwnDoing(organization, userId);
   // Setting the same value again vouches for it if the user does it; otherwise it changes nothing.
   if (contactKey(held) === contactKey(contact) && !isOwn) return;
-  if (contactKey(held) !== contactKey(contact)) foundingContacts.delete(name);
-  additions.delete(name);
+  if (contactKey(held) !== contactKey(contact)) remove(organization, 'foundingContacts', name);
+  remove(organization, 'additions', name);
   if (contact) added(organization, name, { userId, what: kind === 'email' ? 'e-mail address' : 'phone number' });
 }
 
@@ -146,7 +146,7 @@ function added(
   // A stamp proves nothing about the user if another has added its credential.
   const isProved = (isLogin || isLinked) && !votes.some((vote) => vote.userId === userId);
   if (isProved && isProvedByOwn(organization, userId)) return;
-  organization.additions.set(name, { userId, what, addedBy: submission.userId });
+  put(organization, 'additions', name, { userId, what, addedBy: submission.userId });
 }
 
 /** Whether the root quorum approved it, or the user submitted or approved it with something that no other has added. */

@@ -2,6 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { Limits } from './limits.js';
 import type { OrganizationView } from './organization.js';
+import { put, remove } from './slices.js';
 
 interface ContractInterfaceFacts {
   readonly smartContractInterfaceId: string;
@@ -26,10 +27,10 @@ export type ContractInterfaceEvent =
 
 export const evolveContractInterfaces: Evolvers<ContractInterfaceEvent> = {
   SmartContractInterfaceCreated(organization, data, at) {
-    organization.contractInterfaces.set(data.smartContractInterfaceId, { ...data, createdAt: at, updatedAt: at });
+    put(organization, 'contractInterfaces', data.smartContractInterfaceId, { ...data, createdAt: at, updatedAt: at });
   },
   SmartContractInterfaceDeleted(organization, { smartContractInterfaceId }) {
-    organization.contractInterfaces.delete(smartContractInterfaceId);
+    remove(organization, 'contractInterfaces', smartContractInterfaceId);
   },
 };
 

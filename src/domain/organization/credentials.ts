@@ -5,6 +5,7 @@ import { changeUser, type User } from './users.js';
 import { provedHere } from './claims.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { Limits } from './limits.js';
+import { put, remove } from './slices.js';
 
 const loginTypes = [
   'CREDENTIAL_TYPE_LOGIN',
@@ -129,36 +130,36 @@ export const credentialChanges: {
 
 export const evolveCredentials: Evolvers<CredentialEvent> = {
   ApiKeyCreated(organization, data, at) {
-    organization.apiKeyOwners.set(data.publicKey, data.userId);
+    put(organization, 'apiKeyOwners', data.publicKey, data.userId);
     changeUser(organization, data.userId, (user) => credentialChanges.ApiKeyCreated(user, data, at));
   },
   ApiKeyDeleted(organization, data, at) {
     changeUser(organization, data.userId, (user) => {
       const key = user.apiKeys.find(({ apiKeyId }) => apiKeyId === data.apiKeyId);
-      if (key) organization.apiKeyOwners.delete(key.publicKey);
+      if (key) remove(organization, 'apiKeyOwners', key.publicKey);
       return credentialChanges.ApiKeyDeleted(user, data, at);
     });
   },
   AuthenticatorCreated(organization, data, at) {
-    organization.authenticatorOwners.set(data.credentialId, data.userId);
+    put(organization, 'authenticatorOwners', data.credentialId, data.userId);
     changeUser(organization, data.userId, (user) => credentialChanges.AuthenticatorCreated(user, data, at));
   },
   AuthenticatorDeleted(organization, data, at) {
     changeUser(organization, data.userId, (user) => {
       const one = user.authenticators.find(({ authenticatorId }) => authenticatorId === data.authenticatorId);
-      if (one) organization.authenticatorOwners.delete(one.credentialId);
+      if (one) remove(organization, 'authenticatorOwners', one.credentialId);
       return credentialChanges.AuthenticatorDeleted(user, data, at);
     });
   },
   OauthProviderCreated(organization, data, at) {
     provedHere(organization);
-    organization.oauthOwners.set(oauthIdentity(data), data.userId);
+    put(organization, 'oauthOwners', oauthIdentity(data), data.userId);
     changeUser(organization, data.userId, (user) => credentialChanges.OauthProviderCreated(user, data, at));
   },
   OauthProviderDeleted(organization, data, at) {
     changeUser(organization, data.userId, (user) => {
       const one = user.oauthProviders.find(({ providerId }) => providerId === data.providerId);
-      if (one) organization.oauthOwners.delete(oauthIdentity(one));
+      if (one) remove(organization, 'oauthOwners', oauthIdentity(one));
       return credentialChanges.OauthProviderDeleted(user, data, at);
     });
   },

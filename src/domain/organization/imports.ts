@@ -1,4 +1,5 @@
 import type { DomainEvent, Evolvers } from './event.js';
+import { put, remove } from './slices.js';
 
 /** A user's only pending import of a kind: the vault with that id holds the target key that it must be sealed to. */
 export interface PendingImport {
@@ -19,9 +20,9 @@ export type ImportEvent =
 
 export const evolveImports: Evolvers<ImportEvent> = {
   ImportStarted(organization, { importId, userId, kind, vaultId }, at) {
-    organization.imports.set(importId, { importId, userId, kind, vaultId, createdAt: at });
+    put(organization, 'imports', importId, { importId, userId, kind, vaultId, createdAt: at });
   },
   ImportEnded(organization, { importId }) {
-    organization.imports.delete(importId);
+    remove(organization, 'imports', importId);
   },
 };

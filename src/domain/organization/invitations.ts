@@ -2,6 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationView } from './organization.js';
 import { userCreated, type User } from './users.js';
+import { put, remove } from './slices.js';
 
 /** What a person may bring in: a passkey, an API key, or either. */
 export const accessTypes = ['ACCESS_TYPE_WEB', 'ACCESS_TYPE_API', 'ACCESS_TYPE_ALL'] as const;
@@ -42,15 +43,17 @@ const rememberedMs = 2 * 60 * 60 * 1000;
 
 export const evolveInvitations: Evolvers<InvitationEvent> = {
   InvitationCreated(organization, data, at) {
-    organization.invitations.set(data.invitationId, { ...data, createdAt: at });
+    put(organization, 'invitations', data.invitationId, { ...data, createdAt: at });
   },
-  InvitationEnded({ invitations }, { invitationId, reason }, at) {
+  InvitationEnded(organization, { invitationId, reason }, at) {
+    const { invitations } = organization;
     for (const [id, { acceptedAt }] of invitations) {
-      if (acceptedAt !== undefined && acceptedAt + rememberedMs <= at) invitations.delete(id);
+      if (acceptedAt !== undefined && acceptedAt + rememberedMs <= at) remove(organization, 'invitations', id);
     }
     const known = invitations.get(invitationId);
-    if (known && reason === 'accepted') invitations.set(invitationId, { ...known, acceptedAt: at });
-    else invitations.delete(invitationId);
+    if (known && reason === 'accepted') {
+      put(organization, 'invitations', invitationId, { ...known, acceptedAt: at });
+    } else remove(organization, 'invitations', invitationId);
   },
 };
 

@@ -1,7 +1,8 @@
 import { rulesNumber } from '../activity/rules.js';
 import { CoordinatorError } from '../errors.js';
-import type { OrganizationEvent, OrganizationView } from './organization.js';
+import type { Organization, OrganizationEvent, OrganizationView } from './organization.js';
 import type { User } from './users.js';
+import { put, remove } from './slices.js';
 
 /** What a limit applies to: an organization, each of its users, or each thing that is written. */
 type Whose = 'organization' | 'user' | 'submitter' | 'text';
@@ -539,14 +540,14 @@ export function checkFoundings(
 }
 
 /** Tracks when sub-organizations were founded in the last minute, by submitter. */
-export function noteFounding(foundings: Map<string, readonly number[]>, submitterId: string, at: number): void {
-  for (const [userId, times] of foundings) {
+export function noteFounding(organization: Organization, submitterId: string, at: number): void {
+  for (const [userId, times] of organization.foundings) {
     const lately = times.filter((time) => time > at - minute);
     if (lately.length === times.length) continue;
-    if (lately.length > 0) foundings.set(userId, lately);
-    else foundings.delete(userId);
+    if (lately.length > 0) put(organization, 'foundings', userId, lately);
+    else remove(organization, 'foundings', userId);
   }
-  foundings.set(submitterId, [...(foundings.get(submitterId) ?? []), at]);
+  put(organization, 'foundings', submitterId, [...(organization.foundings.get(submitterId) ?? []), at]);
 }
 
 /** The limits in force for an organization, as responses list them. */

@@ -1,6 +1,7 @@
 import { CoordinatorError } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationView } from './organization.js';
+import { put, remove } from './slices.js';
 
 interface Oauth2CredentialFacts {
   readonly oauth2CredentialId: string;
@@ -24,14 +25,14 @@ export type Oauth2CredentialEvent =
 
 export const evolveOauth2Credentials: Evolvers<Oauth2CredentialEvent> = {
   Oauth2CredentialCreated(organization, data, at) {
-    organization.oauth2Credentials.set(data.oauth2CredentialId, { ...data, createdAt: at, updatedAt: at });
+    put(organization, 'oauth2Credentials', data.oauth2CredentialId, { ...data, createdAt: at, updatedAt: at });
   },
   Oauth2CredentialUpdated(organization, { replacedVaultId: _replaced, ...data }, at) {
     const known = organization.oauth2Credentials.get(data.oauth2CredentialId);
-    if (known) organization.oauth2Credentials.set(data.oauth2CredentialId, { ...known, ...data, updatedAt: at });
+    if (known) put(organization, 'oauth2Credentials', data.oauth2CredentialId, { ...known, ...data, updatedAt: at });
   },
   Oauth2CredentialDeleted(organization, { oauth2CredentialId }) {
-    organization.oauth2Credentials.delete(oauth2CredentialId);
+    remove(organization, 'oauth2Credentials', oauth2CredentialId);
   },
 };
 

@@ -1,6 +1,7 @@
 import { CoordinatorError } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationView } from './organization.js';
+import { put, remove } from './slices.js';
 
 /**
  * Providers of fiat on-ramps: the specification's names, with the names in published clients (client protocol 4.3.9).
@@ -52,16 +53,21 @@ export type OnRampCredentialEvent =
 
 export const evolveOnRampCredentials: Evolvers<OnRampCredentialEvent> = {
   FiatOnRampCredentialCreated(organization, data, at) {
-    organization.onRampCredentials.set(data.fiatOnRampCredentialId, { ...data, createdAt: at, updatedAt: at });
+    put(organization, 'onRampCredentials', data.fiatOnRampCredentialId, { ...data, createdAt: at, updatedAt: at });
   },
   FiatOnRampCredentialUpdated(organization, { replacedVaultId: _replaced, ...data }, at) {
     const known = organization.onRampCredentials.get(data.fiatOnRampCredentialId);
     if (!known) return;
     const { sandboxMode, createdAt } = known;
-    organization.onRampCredentials.set(data.fiatOnRampCredentialId, { ...data, sandboxMode, createdAt, updatedAt: at });
+    put(organization, 'onRampCredentials', data.fiatOnRampCredentialId, {
+      ...data,
+      sandboxMode,
+      createdAt,
+      updatedAt: at,
+    });
   },
   FiatOnRampCredentialDeleted(organization, { fiatOnRampCredentialId }) {
-    organization.onRampCredentials.delete(fiatOnRampCredentialId);
+    remove(organization, 'onRampCredentials', fiatOnRampCredentialId);
   },
 };
 

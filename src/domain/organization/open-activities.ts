@@ -6,6 +6,7 @@ import type { Evolvers } from './event.js';
 import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
 import { changeUser, type User } from './users.js';
+import { put, remove } from './slices.js';
 
 /** An activity that is waiting for votes, each vote with its voter as the organization knew the user then. */
 export type OpenActivity = ActivityRecord<User | undefined>;
@@ -23,14 +24,14 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
     countSignature(organization, data.vote);
   },
   ActivityRejected(organization, { activityId, vote }) {
-    organization.openActivities.delete(activityId);
+    remove(organization, 'openActivities', activityId);
     countSignature(organization, vote);
   },
   ActivityCompleted(organization, { activityId }) {
-    organization.openActivities.delete(activityId);
+    remove(organization, 'openActivities', activityId);
   },
   ActivityFailed(organization, { activityId }) {
-    organization.openActivities.delete(activityId);
+    remove(organization, 'openActivities', activityId);
   },
   ActivityProved() {
     // It is for an activity that has ended.
@@ -75,7 +76,8 @@ function keep(organization: Organization, event: ActivityEvent, at: number): voi
   const { activityId } = event.data;
   const voter = ({ userId }: Vote) => organization.users.get(userId);
   const { organizationId, openActivities } = organization;
-  openActivities.set(activityId, evolveRecord(openActivities.get(activityId), event, { organizationId, at, voter }));
+  const record = evolveRecord(openActivities.get(activityId), event, { organizationId, at, voter });
+  put(organization, 'openActivities', activityId, record);
 }
 
 /** Keeps the latest signature counter of a passkey, so that a clone is noticed (WebAuthn 3, 7.2 step 22). */

@@ -21,6 +21,7 @@ import { evolvePolicies, type PolicyEvent } from './policies.js';
 import { evolvePrivateKeys, type PrivateKey, type PrivateKeyEvent, type PrivateKeyTag } from './private-keys.js';
 import type { AddressOwner } from './signing-keys.js';
 import type { AddressFormat } from '../key-formats.js';
+import { nothing } from './slices.js';
 import { evolveSettings, type FeatureName, type RootQuorum, type SettingsEvent } from './settings.js';
 import { evolveTags, type TagEvent, type UserTag } from './tags.js';
 import { evolveUsers, type User, type UserEvent } from './users.js';
@@ -43,59 +44,55 @@ export interface Organization {
   signUp: 'unproved' | 'proved' | undefined;
   createdAt: number;
   rootQuorum: RootQuorum;
-  readonly users: Map<string, User>;
+  users: ReadonlyMap<string, User>;
   /** API key (lower-case hex) to the id of its user. */
-  readonly apiKeyOwners: Map<string, string>;
+  apiKeyOwners: ReadonlyMap<string, string>;
   /** WebAuthn credential id (base64url) to the id of its user. */
-  readonly authenticatorOwners: Map<string, string>;
-  readonly userTags: Map<string, UserTag>;
-  readonly policies: Map<string, Policy>;
-  readonly features: Map<FeatureName, string>;
+  authenticatorOwners: ReadonlyMap<string, string>;
+  userTags: ReadonlyMap<string, UserTag>;
+  policies: ReadonlyMap<string, Policy>;
+  features: ReadonlyMap<FeatureName, string>;
   /** Identity at an OpenID provider (see `oauthIdentity`) to the id of its user. */
-  readonly oauthOwners: Map<string, string>;
+  oauthOwners: ReadonlyMap<string, string>;
   /** A deleted sub-organization; its history stays. */
   isDeleted: boolean;
   /** Activities waiting for votes, by id. */
-  readonly openActivities: Map<string, OpenActivity>;
-  readonly wallets: Map<string, Wallet>;
-  readonly walletAccounts: Map<string, WalletAccount>;
-  readonly privateKeys: Map<string, PrivateKey>;
-  readonly privateKeyTags: Map<string, PrivateKeyTag>;
+  openActivities: ReadonlyMap<string, OpenActivity>;
+  wallets: ReadonlyMap<string, Wallet>;
+  walletAccounts: ReadonlyMap<string, WalletAccount>;
+  privateKeys: ReadonlyMap<string, PrivateKey>;
+  privateKeyTags: ReadonlyMap<string, PrivateKeyTag>;
   /** Address (hexadecimal ones in lower case) to its owners, oldest first. */
-  readonly addresses: Map<string, readonly (AddressOwner & { readonly format: AddressFormat })[]>;
+  addresses: ReadonlyMap<string, readonly (AddressOwner & { readonly format: AddressFormat })[]>;
   /** Imports waiting for their bundle, by id. */
-  readonly imports: Map<string, PendingImport>;
-  readonly contractInterfaces: Map<string, ContractInterface>;
+  imports: ReadonlyMap<string, PendingImport>;
+  contractInterfaces: ReadonlyMap<string, ContractInterface>;
   /** One-time codes that can still be used, by id. */
-  readonly otps: Map<string, Otp>;
+  otps: ReadonlyMap<string, Otp>;
   /** When codes were sent recently, by user identifier; milliseconds since the epoch. */
-  readonly otpSends: Map<string, readonly number[]>;
+  otpSends: ReadonlyMap<string, readonly number[]>;
   /** Used verification tokens (see `usedTokenKey`), and when they expire. */
-  readonly usedTokens: Map<string, number>;
-  readonly oauth2Credentials: Map<string, Oauth2Credential>;
-  readonly onRampCredentials: Map<string, OnRampCredential>;
+  usedTokens: ReadonlyMap<string, number>;
+  oauth2Credentials: ReadonlyMap<string, Oauth2Credential>;
+  onRampCredentials: ReadonlyMap<string, OnRampCredential>;
   /** Open and recently accepted invitations, by id. */
-  readonly invitations: Map<string, Invitation>;
+  invitations: ReadonlyMap<string, Invitation>;
   authProxy: AuthProxy | undefined;
-  readonly webhookEndpoints: Map<string, WebhookEndpoint>;
+  webhookEndpoints: ReadonlyMap<string, WebhookEndpoint>;
   /** On whose authority the events being folded were recorded; undefined between activities. */
   acting: Acting | undefined;
   /** What users were given by others (see `additions.ts`), by id, or as `contactName` says. */
-  readonly additions: Map<string, Addition>;
+  additions: ReadonlyMap<string, Addition>;
   /** When users founded sub-organizations in the last minute, by their id; milliseconds since the epoch. */
-  readonly foundings: Map<string, readonly number[]>;
+  foundings: ReadonlyMap<string, readonly number[]>;
   /** Contacts that the parent's own members asserted when they founded the organization, by `contactName`. */
-  readonly foundingContacts: Map<string, string>;
+  foundingContacts: ReadonlyMap<string, string>;
   /** For a history imported into a test harness, by public key; undefined for any other. */
   testKeys: ReadonlyMap<string, TestKey> | undefined;
 }
 
 /** The organization as decisions see it. */
-export type OrganizationView = {
-  readonly [Slice in keyof Organization]: Organization[Slice] extends Map<infer Key, infer Value>
-    ? ReadonlyMap<Key, Value>
-    : Organization[Slice];
-};
+export type OrganizationView = Readonly<Organization>;
 
 export type OrganizationEvent =
   | UserEvent
@@ -161,34 +158,34 @@ export function emptyOrganization(): Organization {
     signUp: undefined,
     createdAt: 0,
     rootQuorum: { threshold: 1, userIds: [] },
-    users: new Map(),
-    apiKeyOwners: new Map(),
-    authenticatorOwners: new Map(),
-    userTags: new Map(),
-    policies: new Map(),
-    features: new Map(),
-    openActivities: new Map(),
-    wallets: new Map(),
-    walletAccounts: new Map(),
-    privateKeys: new Map(),
-    privateKeyTags: new Map(),
-    addresses: new Map(),
-    imports: new Map(),
-    contractInterfaces: new Map(),
-    oauthOwners: new Map(),
+    users: nothing,
+    apiKeyOwners: nothing,
+    authenticatorOwners: nothing,
+    userTags: nothing,
+    policies: nothing,
+    features: nothing,
+    openActivities: nothing,
+    wallets: nothing,
+    walletAccounts: nothing,
+    privateKeys: nothing,
+    privateKeyTags: nothing,
+    addresses: nothing,
+    imports: nothing,
+    contractInterfaces: nothing,
+    oauthOwners: nothing,
     isDeleted: false,
-    otps: new Map(),
-    otpSends: new Map(),
-    usedTokens: new Map(),
-    oauth2Credentials: new Map(),
-    onRampCredentials: new Map(),
-    invitations: new Map(),
+    otps: nothing,
+    otpSends: nothing,
+    usedTokens: nothing,
+    oauth2Credentials: nothing,
+    onRampCredentials: nothing,
+    invitations: nothing,
     authProxy: undefined,
-    webhookEndpoints: new Map(),
+    webhookEndpoints: nothing,
     acting: undefined,
-    additions: new Map(),
-    foundings: new Map(),
-    foundingContacts: new Map(),
+    additions: nothing,
+    foundings: nothing,
+    foundingContacts: nothing,
     testKeys: undefined,
   };
 }

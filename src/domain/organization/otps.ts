@@ -3,6 +3,7 @@ import { presentMembers, type DomainEvent, type Evolvers } from './event.js';
 import type { Organization, OrganizationView } from './organization.js';
 import type { MessageSender } from './message-senders.js';
 import { contactKey } from './users.js';
+import { put, remove } from './slices.js';
 
 /** How one-time codes are sent. */
 export type OtpType = 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS';
@@ -70,22 +71,22 @@ const maxEndedAtOnce = 16;
 export const evolveOtps: Evolvers<OtpEvent> = {
   OtpSent(organization, data, at) {
     forgetOver(organization, at);
-    organization.otps.set(data.otpId, { ...data, failedGuesses: 0, sentAt: at });
+    put(organization, 'otps', data.otpId, { ...data, failedGuesses: 0, sentAt: at });
     const times = recentSends(organization, data.userIdentifier, at);
     // Appended last, because forgetting goes from the front.
-    organization.otpSends.delete(data.userIdentifier);
-    organization.otpSends.set(data.userIdentifier, [...times, at]);
+    remove(organization, 'otpSends', data.userIdentifier);
+    put(organization, 'otpSends', data.userIdentifier, [...times, at]);
   },
   OtpGuessFailed(organization, { otpId }) {
     const otp = organization.otps.get(otpId);
-    if (otp) organization.otps.set(otpId, { ...otp, failedGuesses: otp.failedGuesses + 1 });
+    if (otp) put(organization, 'otps', otpId, { ...otp, failedGuesses: otp.failedGuesses + 1 });
   },
   OtpEnded(organization, { otpId }) {
-    organization.otps.delete(otpId);
+    remove(organization, 'otps', otpId);
   },
   VerificationTokenUsed(organization, { tokenId, usage, expiresAt }, at) {
     forgetOver(organization, at);
-    organization.usedTokens.set(usedTokenKey(tokenId, usage), expiresAt);
+    put(organization, 'usedTokens', usedTokenKey(tokenId, usage), expiresAt);
   },
   // It counts in every organization, so `prepare` asks the read model about all of them.
   OidcTokenUsed: () => undefined,
@@ -215,15 +216,16 @@ function recentSends(
 }
 
 /** Forgets what has expired and become harmless, or the state would grow with every login. */
-function forgetOver({ otpSends, usedTokens }: Organization, at: number): void {
+function forgetOver(organization: Organization, at: number): void {
+  const { otpSends, usedTokens } = organization;
   // In recorded order: each walk stops at the first that has not expired, which is nearly exact and cheap. Expired
   // codes stay until an event ends them, because their vaults must go with them.
   for (const [identifier, times] of otpSends) {
     if (times.at(-1)! > at - sendWindowMs) break;
-    otpSends.delete(identifier);
+    remove(organization, 'otpSends', identifier);
   }
   for (const [key, expiresAt] of usedTokens) {
     if (expiresAt > at) break;
-    usedTokens.delete(key);
+    remove(organization, 'usedTokens', key);
   }
 }

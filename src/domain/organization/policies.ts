@@ -2,6 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import type { Policy } from '../policy/types.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationView } from './organization.js';
+import { put, remove } from './slices.js';
 
 export type PolicyEvent =
   | DomainEvent<
@@ -32,14 +33,14 @@ export type PolicyEvent =
 
 export const evolvePolicies: Evolvers<PolicyEvent> = {
   PolicyCreated(organization, data, at) {
-    organization.policies.set(data.policyId, { ...data, createdAt: at, updatedAt: at });
+    put(organization, 'policies', data.policyId, { ...data, createdAt: at, updatedAt: at });
   },
   PolicyUpdated(organization, data, at) {
     const policy = organization.policies.get(data.policyId);
-    if (policy) organization.policies.set(data.policyId, { ...policy, ...data, updatedAt: at });
+    if (policy) put(organization, 'policies', data.policyId, { ...policy, ...data, updatedAt: at });
   },
   PolicyDeleted(organization, { policyId }) {
-    organization.policies.delete(policyId);
+    remove(organization, 'policies', policyId);
   },
 };
 

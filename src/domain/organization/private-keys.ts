@@ -4,6 +4,7 @@ import type { DomainEvent, Evolvers } from './event.js';
 import { forgetAddress, noteAddress } from './signing-keys.js';
 import type { Limits } from './limits.js';
 import type { OrganizationView } from './organization.js';
+import { put, remove } from './slices.js';
 
 export interface KeyAddress {
   readonly format: AddressFormat;
@@ -49,32 +50,32 @@ export type PrivateKeyEvent =
 export const evolvePrivateKeys: Evolvers<PrivateKeyEvent> = {
   PrivateKeyCreated(organization, data, at) {
     const { privateKeyId, addresses } = data;
-    organization.privateKeys.set(privateKeyId, { ...data, exported: false, createdAt: at, updatedAt: at });
+    put(organization, 'privateKeys', privateKeyId, { ...data, exported: false, createdAt: at, updatedAt: at });
     for (const { format, address } of addresses) noteAddress(organization, format, address, { privateKeyId });
   },
   PrivateKeyUpdated(organization, { privateKeyId, privateKeyTags }, at) {
     const key = organization.privateKeys.get(privateKeyId);
-    if (key) organization.privateKeys.set(privateKeyId, { ...key, privateKeyTags, updatedAt: at });
+    if (key) put(organization, 'privateKeys', privateKeyId, { ...key, privateKeyTags, updatedAt: at });
   },
   PrivateKeyExported(organization, { privateKeyId }, at) {
     const key = organization.privateKeys.get(privateKeyId);
-    if (key) organization.privateKeys.set(privateKeyId, { ...key, exported: true, updatedAt: at });
+    if (key) put(organization, 'privateKeys', privateKeyId, { ...key, exported: true, updatedAt: at });
   },
   PrivateKeyDeleted(organization, { privateKeyId }) {
     const key = organization.privateKeys.get(privateKeyId);
     for (const { format, address } of key?.addresses ?? [])
       forgetAddress(organization, format, address, { privateKeyId });
-    organization.privateKeys.delete(privateKeyId);
+    remove(organization, 'privateKeys', privateKeyId);
   },
   PrivateKeyTagCreated(organization, data, at) {
-    organization.privateKeyTags.set(data.tagId, { ...data, createdAt: at, updatedAt: at });
+    put(organization, 'privateKeyTags', data.tagId, { ...data, createdAt: at, updatedAt: at });
   },
   PrivateKeyTagUpdated(organization, { tagId, tagName }, at) {
     const tag = organization.privateKeyTags.get(tagId);
-    if (tag) organization.privateKeyTags.set(tagId, { ...tag, tagName, updatedAt: at });
+    if (tag) put(organization, 'privateKeyTags', tagId, { ...tag, tagName, updatedAt: at });
   },
   PrivateKeyTagDeleted(organization, { tagId }) {
-    organization.privateKeyTags.delete(tagId);
+    remove(organization, 'privateKeyTags', tagId);
   },
 };
 

@@ -1,6 +1,7 @@
 import type { DomainEvent, Evolvers } from './event.js';
 import { noteFounding, limitsFeature } from './limits.js';
 import type { OrganizationEvent } from './organization.js';
+import { put, remove } from './slices.js';
 
 /** The users who together may do anything: `threshold` of them are needed. */
 export interface RootQuorum {
@@ -73,7 +74,7 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
   // recently.
   SubOrganizationCreated(organization, _data, at) {
     const submission = organization.acting?.votes[0];
-    if (submission) noteFounding(organization.foundings, submission.userId, at);
+    if (submission) noteFounding(organization, submission.userId, at);
   },
   OrganizationDeleted(organization) {
     organization.isDeleted = true;
@@ -85,10 +86,10 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
     organization.rootQuorum = quorum;
   },
   OrganizationFeatureSet(organization, { name, value }) {
-    organization.features.set(name, value);
+    put(organization, 'features', name, value);
   },
   OrganizationFeatureRemoved(organization, { name }) {
-    organization.features.delete(name);
+    remove(organization, 'features', name);
   },
 };
 

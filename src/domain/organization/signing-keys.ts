@@ -3,6 +3,7 @@ import type { AddressFormat, Curve } from '../key-formats.js';
 import type { Organization, OrganizationView } from './organization.js';
 import type { PrivateKey } from './private-keys.js';
 import type { Wallet, WalletAccount } from './wallets.js';
+import { put, remove } from './slices.js';
 
 /** The owner of an address. */
 export type AddressOwner = { readonly walletAccountId: string } | { readonly privateKeyId: string };
@@ -49,7 +50,7 @@ export function noteAddress(
 ): void {
   const key = addressKey(format, address);
   const owners = organization.addresses.get(key) ?? [];
-  organization.addresses.set(key, [...owners, { ...owner, format }]);
+  put(organization, 'addresses', key, [...owners, { ...owner, format }]);
 }
 
 /** Undoes `noteAddress`. */
@@ -62,8 +63,8 @@ export function forgetAddress(
   const key = addressKey(format, address);
   const id = ownerId(owner);
   const left = (organization.addresses.get(key) ?? []).filter((one) => ownerId(one) !== id);
-  if (left.length > 0) organization.addresses.set(key, left);
-  else organization.addresses.delete(key);
+  if (left.length > 0) put(organization, 'addresses', key, left);
+  else remove(organization, 'addresses', key);
 }
 
 const ownerId = (owner: AddressOwner): string =>

@@ -2,6 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationView } from './organization.js';
 import { existingUser, type UserEvent } from './users.js';
+import { put, remove } from './slices.js';
 
 /** A label for users, for use in policies. Each user records their own tags. */
 export interface UserTag {
@@ -18,14 +19,14 @@ export type TagEvent =
 
 export const evolveTags: Evolvers<TagEvent> = {
   UserTagCreated(organization, data, at) {
-    organization.userTags.set(data.tagId, { ...data, createdAt: at, updatedAt: at });
+    put(organization, 'userTags', data.tagId, { ...data, createdAt: at, updatedAt: at });
   },
   UserTagUpdated(organization, { tagId, tagName }, at) {
     const tag = organization.userTags.get(tagId);
-    if (tag) organization.userTags.set(tagId, { ...tag, tagName, updatedAt: at });
+    if (tag) put(organization, 'userTags', tagId, { ...tag, tagName, updatedAt: at });
   },
   UserTagDeleted(organization, { tagId }) {
-    organization.userTags.delete(tagId);
+    remove(organization, 'userTags', tagId);
   },
 };
 

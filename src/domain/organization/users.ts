@@ -6,6 +6,7 @@ import { CoordinatorError } from '../errors.js';
 import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
 import type { DomainEvent, Evolvers } from './event.js';
+import { put, remove } from './slices.js';
 
 /**
  * A member of an organization. Times are milliseconds since the epoch. Never changed in place: each event creates a new
@@ -63,7 +64,7 @@ export type UserEvent =
 
 export const evolveUsers: Evolvers<UserEvent> = {
   UserCreated(organization, data, at) {
-    organization.users.set(data.userId, userCreated(data, at));
+    put(organization, 'users', data.userId, userCreated(data, at));
   },
   UserUpdated(organization, data, at) {
     changeUser(organization, data.userId, (user) => userUpdated(user, data, at));
@@ -78,10 +79,10 @@ export const evolveUsers: Evolvers<UserEvent> = {
   UserDeleted(organization, { userId }) {
     const user = organization.users.get(userId);
     if (!user) return;
-    for (const { publicKey } of user.apiKeys) organization.apiKeyOwners.delete(publicKey);
-    for (const { credentialId } of user.authenticators) organization.authenticatorOwners.delete(credentialId);
-    for (const provider of user.oauthProviders) organization.oauthOwners.delete(oauthIdentity(provider));
-    organization.users.delete(userId);
+    for (const { publicKey } of user.apiKeys) remove(organization, 'apiKeyOwners', publicKey);
+    for (const { credentialId } of user.authenticators) remove(organization, 'authenticatorOwners', credentialId);
+    for (const provider of user.oauthProviders) remove(organization, 'oauthOwners', oauthIdentity(provider));
+    remove(organization, 'users', userId);
   },
 };
 
@@ -143,7 +144,7 @@ export function contactReleased(
 /** Replaces one user in the accumulator; a deleted user is ignored, because history may mention it later. */
 export function changeUser(organization: Organization, userId: string, change: (user: User) => User): void {
   const user = organization.users.get(userId);
-  if (user) organization.users.set(userId, change(user));
+  if (user) put(organization, 'users', userId, change(user));
 }
 
 /**

@@ -4,6 +4,7 @@ import { presentMembers, type DomainEvent, type Evolvers } from './event.js';
 import { forgetAddress, noteAddress } from './signing-keys.js';
 import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
+import { put, remove } from './slices.js';
 
 /** A seed from which accounts are derived. The vault with that id holds the sealed seed. */
 export interface Wallet {
@@ -47,27 +48,27 @@ export type WalletEvent =
 
 export const evolveWallets: Evolvers<WalletEvent> = {
   WalletCreated(organization, data, at) {
-    organization.wallets.set(data.walletId, { ...data, exported: false, createdAt: at, updatedAt: at });
+    put(organization, 'wallets', data.walletId, { ...data, exported: false, createdAt: at, updatedAt: at });
   },
   WalletAccountsCreated(organization, { walletId, accounts }, at) {
     for (const facts of accounts) {
       const { walletAccountId, addressFormat, address } = facts;
       const account = { ...facts, walletId, exported: false, createdAt: at, updatedAt: at };
-      organization.walletAccounts.set(walletAccountId, account);
+      put(organization, 'walletAccounts', walletAccountId, account);
       noteAddress(organization, addressFormat, address, { walletAccountId });
     }
   },
   WalletUpdated(organization, { walletId, ...changes }, at) {
     const wallet = organization.wallets.get(walletId);
-    if (wallet) organization.wallets.set(walletId, { ...wallet, ...presentMembers(changes), updatedAt: at });
+    if (wallet) put(organization, 'wallets', walletId, { ...wallet, ...presentMembers(changes), updatedAt: at });
   },
   WalletExported(organization, { walletId }, at) {
     const wallet = organization.wallets.get(walletId);
-    if (wallet) organization.wallets.set(walletId, { ...wallet, exported: true, updatedAt: at });
+    if (wallet) put(organization, 'wallets', walletId, { ...wallet, exported: true, updatedAt: at });
   },
   WalletAccountExported(organization, { walletAccountId }, at) {
     const account = organization.walletAccounts.get(walletAccountId);
-    if (account) organization.walletAccounts.set(walletAccountId, { ...account, exported: true, updatedAt: at });
+    if (account) put(organization, 'walletAccounts', walletAccountId, { ...account, exported: true, updatedAt: at });
   },
   WalletAccountsDeleted(organization, { walletAccountIds }) {
     for (const walletAccountId of walletAccountIds) {
@@ -77,13 +78,13 @@ export const evolveWallets: Evolvers<WalletEvent> = {
   },
   WalletDeleted(organization, { walletId }) {
     for (const account of accountsOf(organization, walletId)) removeAccount(organization, account);
-    organization.wallets.delete(walletId);
+    remove(organization, 'wallets', walletId);
   },
 };
 
 function removeAccount(organization: Organization, account: WalletAccount): void {
   const { walletAccountId, addressFormat, address } = account;
-  organization.walletAccounts.delete(walletAccountId);
+  remove(organization, 'walletAccounts', walletAccountId);
   forgetAddress(organization, addressFormat, address, { walletAccountId });
 }
 

@@ -2,6 +2,7 @@ import { CoordinatorError, invalidField } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { Limits } from './limits.js';
 import type { OrganizationView } from './organization.js';
+import { put, remove } from './slices.js';
 
 /**
  * Events that an endpoint can subscribe to (client protocol, section 10). Only the first occurs here: nothing watches
@@ -39,14 +40,14 @@ export type WebhookEndpointEvent =
 
 export const evolveWebhookEndpoints: Evolvers<WebhookEndpointEvent> = {
   WebhookEndpointCreated(organization, endpoint) {
-    organization.webhookEndpoints.set(endpoint.endpointId, endpoint);
+    put(organization, 'webhookEndpoints', endpoint.endpointId, endpoint);
   },
   WebhookEndpointUpdated(organization, changes) {
     const endpoint = organization.webhookEndpoints.get(changes.endpointId);
-    if (endpoint) organization.webhookEndpoints.set(changes.endpointId, { ...endpoint, ...changes });
+    if (endpoint) put(organization, 'webhookEndpoints', changes.endpointId, { ...endpoint, ...changes });
   },
   WebhookEndpointDeleted(organization, { endpointId }) {
-    organization.webhookEndpoints.delete(endpointId);
+    remove(organization, 'webhookEndpoints', endpointId);
   },
 };
 

@@ -42,6 +42,7 @@ import {
   aUserTag,
 } from '../../activities/facts.js';
 import { given, id } from '../../activities/given.js';
+import { put } from '../../../src/domain/organization/slices.js';
 
 const subOrganization = anOrganization({ parentOrganizationId: id(701) });
 
@@ -107,7 +108,7 @@ const waiting = (count: number, characters: number) => {
   const organization = folded([subOrganization]);
   for (let index = 0; index < count; index++) {
     const votes = [{ userId: ann, message: { length: characters } as string }];
-    organization.openActivities.set(id(index), { votes } as unknown as OpenActivity);
+    put(organization, 'openActivities', id(index), { votes } as unknown as OpenActivity);
   }
   return organization;
 };
@@ -213,10 +214,10 @@ const trials: Readonly<Record<LimitName, Trial>> = {
   waitingCharactersOfSubmitter: inCharacters(ann),
   subOrganizationsPerMinute(held, more, limits) {
     const organization = emptyOrganization();
-    for (let index = 0; index < held; index++) noteFounding(organization.foundings, ann, 1_000);
+    for (let index = 0; index < held; index++) noteFounding(organization, ann, 1_000);
     for (let index = 0; index < more; index++) {
       checkFoundings(organization, ann, 1_001, limits);
-      noteFounding(organization.foundings, ann, 1_001);
+      noteFounding(organization, ann, 1_001);
     }
   },
   nameCharacters(held, more) {
@@ -329,11 +330,11 @@ describe('limits', () => {
   it('of foundings forget what is a minute old', () => {
     const organization = emptyOrganization();
     const limits = { ...limitsInForce(false), subOrganizationsPerMinute: 1 };
-    noteFounding(organization.foundings, ann, 1_000);
+    noteFounding(organization, ann, 1_000);
     expect(() => checkFoundings(organization, ann, 60_999, limits)).toThrow('subOrganizationsPerMinute');
     expect(() => checkFoundings(organization, id(102), 60_999, limits)).not.toThrow();
     expect(() => checkFoundings(organization, ann, 61_000, limits)).not.toThrow();
-    noteFounding(organization.foundings, id(102), 61_000);
+    noteFounding(organization, id(102), 61_000);
     expect([...organization.foundings.keys()]).toEqual([id(102)]);
   });
 
