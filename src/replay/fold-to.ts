@@ -43,7 +43,7 @@ export async function foldToPoint(
 }
 
 /** A snapshot of the current state: its maps change with each event, but the records in them never do. */
-export function keptState(organization: OrganizationView): OrganizationView {
+export function keptState(organization: OrganizationView): Organization {
   const entries = Object.entries(organization).map(([slice, value]: [string, unknown]) => {
     return [slice, isMap(value) ? new Map<unknown, unknown>(value) : value] as const;
   });

@@ -1,4 +1,4 @@
-import type { Organization } from '../domain/organization/organization.js';
+import type { Organization, OrganizationView } from '../domain/organization/organization.js';
 import {
   addition,
   authProxy,
@@ -163,7 +163,7 @@ export const maps: Maps = {
   addresses: 'told elsewhere',
 };
 
-export type Scalars = Omit<Organization, keyof Maps>;
+export type Scalars = Omit<OrganizationView, keyof Maps>;
 
 /** The organization itself, without its maps. */
 export const scalars: Members<Scalars> = {

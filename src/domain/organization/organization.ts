@@ -28,11 +28,15 @@ import { evolveUsers, type User, type UserEvent } from './users.js';
 import { evolveWallets, type Wallet, type WalletAccount, type WalletEvent } from './wallets.js';
 import { evolveWebhookEndpoints, type WebhookEndpoint, type WebhookEndpointEvent } from './webhook-endpoints.js';
 
+declare const isAccumulator: unique symbol;
+
 /**
  * The state of one organization: everything that a decision may look at. It is the accumulator of a fold; only `evolve`
  * writes to it. Finished activities are not in it, or it would grow forever.
  */
 export interface Organization {
+  /** For the compiler alone: what decisions see is not to be changed. */
+  readonly [isAccumulator]: true;
   organizationId: string;
   name: string;
   parentOrganizationId: string | undefined;
@@ -92,7 +96,7 @@ export interface Organization {
 }
 
 /** The organization as decisions see it. */
-export type OrganizationView = Readonly<Organization>;
+export type OrganizationView = Readonly<Omit<Organization, typeof isAccumulator>>;
 
 export type OrganizationEvent =
   | UserEvent
@@ -149,7 +153,7 @@ export function organizationEvent({
 
 /** The organization before its first event. */
 export function emptyOrganization(): Organization {
-  return {
+  const empty: OrganizationView = {
     organizationId: '',
     name: '',
     parentOrganizationId: undefined,
@@ -188,6 +192,7 @@ export function emptyOrganization(): Organization {
     foundingContacts: nothing,
     testKeys: undefined,
   };
+  return empty as Organization;
 }
 
 /**
