@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { guardedFetch, type GuardedRequest } from '../../src/http-client/guarded-fetch.js';
 import { certificateFor } from '../oidc/certificate.js';
 import { startWebServer, type WebServer } from '../oidc/web-server.js';
+import { ok, serverByHand } from './server-by-hand.js';
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -64,24 +65,11 @@ test('a host that has other addresses than before gets a new connection, to one 
   expect(server.connections()).toBe(2);
 });
 
-/** A server below HTTP; `answer` gets each request with the number of its connection. */
-async function byHand(answer: (socket: Socket, connection: number) => void): Promise<string> {
-  const sockets: Socket[] = [];
-  const server = createServer((socket) => {
-    sockets.push(socket.on('error', () => undefined));
-    const connection = sockets.length;
-    socket.on('data', () => answer(socket, connection));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closing.push(async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise((closed) => server.close(closed));
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+async function byHand(...args: Parameters<typeof serverByHand>): Promise<string> {
+  const server = await serverByHand(...args);
+  closing.push(server.close);
+  return server.url;
 }
-
-const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
 test('a request that finds its connection closed is sent once more on a new one', async () => {
   const seen: number[] = [];

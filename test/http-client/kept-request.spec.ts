@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { KeptConnection } from '../../src/http-client/kept-request.js';
 import { certificateFor } from '../oidc/certificate.js';
 import { startWebServer } from '../oidc/web-server.js';
+import { ok, serverByHand } from './server-by-hand.js';
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -33,28 +32,14 @@ test('a connection is used again, and what is sent at once is sent on several', 
   expect(bodies).toEqual(Array(5).fill(asking.body));
 });
 
-/** A server below HTTP; `answer` gets each request with the number of its connection. */
-async function byHand(answer: (socket: Socket, connection: number) => void): Promise<string> {
-  const sockets: Socket[] = [];
-  const server = createServer((socket) => {
-    sockets.push(socket.on('error', () => undefined));
-    const connection = sockets.length;
-    socket.on('data', () => answer(socket, connection));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closing.push(async () => {
-    const closed = new Promise((resolve) => server.close(resolve));
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+async function byHand(...args: Parameters<typeof serverByHand>): Promise<string> {
+  const server = await serverByHand(...args);
+  closing.push(server.close);
+  return server.url;
 }
 
 /** In one packet. */
 const small = { ...asking, method: 'GET', body: undefined } as const;
-const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
-
 test.each(['reset', 'ended'] as const)('a request whose connection is %s before it is sent once more', async (how) => {
   const seen: number[] = [];
   const url = await byHand((socket, connection) => {
