@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 const mostKept = 128;
 const mostKeptOfOne = 8;
 /** How long one is kept, in milliseconds: less than the five seconds after which many servers close it. */
-const keptMs = 4_000;
+export const keptMs = 4_000;
 
 /** Options of a request whose connection may be used again, but only for another that names the same. */
 interface Keepable {

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type AgentOptions, type IncomingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { keptMs } from './kept-connections.js';
 
 /** A request to a server that the operator has named. */
 interface KeptRequest {
@@ -17,8 +18,7 @@ export interface KeptResponse {
   readonly text: string;
 }
 
-/** `timeout` is how long an idle connection is kept, in milliseconds: less than the five seconds after which many servers close it. */
-const options: AgentOptions = { keepAlive: true, timeout: 4_000 };
+const options: AgentOptions = { keepAlive: true, timeout: keptMs };
 
 /**
  * An HTTP client for one server that can be trusted, on connections that are kept: `fetch` takes several times as long for a request.

@@ -42,10 +42,13 @@ export async function foldToPoint(
   return from;
 }
 
-/** A snapshot of the current state: its maps change with each event, but the records in them never do. */
+/**
+ * A snapshot of the current state: its maps change with each event, but the records in them never do, nor does a map that is empty
+ * (`slices.ts`).
+ */
 export function keptState(organization: OrganizationView): Organization {
   const entries = Object.entries(organization).map(([slice, value]: [string, unknown]) => {
-    return [slice, isMap(value) ? new Map<unknown, unknown>(value) : value] as const;
+    return [slice, isMap(value) && value.size > 0 ? new Map<unknown, unknown>(value) : value] as const;
   });
   return Object.fromEntries(entries) as unknown as Organization;
 }

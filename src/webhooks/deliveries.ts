@@ -67,8 +67,6 @@ export class WebhookDeliveries {
   private lastShown = -1n;
   private hasNews = false;
   private wakeUp: () => void = () => undefined;
-  /** Begins a delivery within the present term. */
-  private begin: (lane: Lane, delivery: WebhookDelivery) => void = () => undefined;
 
   constructor(private readonly ports: Ports) {}
 
@@ -92,27 +90,14 @@ export class WebhookDeliveries {
     const calledOff = new AbortController();
     setMaxListeners(mostDeliveries + 1, calledOff.signal);
     const isCurrent = new SharedAnswer(() => term.assertCurrent());
-    const during = { term, isCurrent, log, signal: calledOff.signal };
     const running = new Set<Promise<void>>();
+    const during = { term, isCurrent, log, signal: calledOff.signal, running };
     this.lanes = new Lanes();
     this.waiting = new FairQueue();
-    this.begin = (lane, delivery) => {
-      lane.busy.add(delivery.eventId);
-      const one = this.deliver(delivery, lane, during)
-        .catch((error: unknown) => {
-          // After the term is over, whatever breaks off is left to the next holder.
-          if (!term.signal.aborted) this.interrupted(lane, error);
-        })
-        .finally(() => {
-          running.delete(one);
-          if (lane.busy.delete(delivery.eventId)) this.goOn(lane, term);
-        });
-      running.add(one);
-    };
     while (term.isHeld()) {
       this.hasNews = false;
       const begun = performance.now();
-      this.look();
+      this.look(during);
       await pause((performance.now() - begun) / lookShare);
       await this.sleep(term.signal);
     }
@@ -122,7 +107,7 @@ export class WebhookDeliveries {
   }
 
   /** Looks which endpoints have something waiting, and begins what there is room for. */
-  private look(): void {
+  private look(during: During): void {
     const now = this.ports.clock.now();
     const shown = this.ports.shown();
     if (shown !== this.lastShown) this.lanes.shown((this.lastShown = shown));
@@ -133,26 +118,41 @@ export class WebhookDeliveries {
       if (now >= lane.restUntil) this.queue(lane);
     }
     this.lanes.forgetAllBut(withDeliveries, now);
-    this.beginQueued(now);
+    this.beginQueued(now, during);
   }
 
   /** Something of a lane has ended: what the last look has found for it begins at once, since looking is rationed. */
-  private goOn(lane: Lane, term: Term): void {
-    if (!term.isHeld()) return;
+  private goOn(lane: Lane, during: During): void {
+    if (!during.term.isHeld()) return;
     if (lane.due.length > 0) this.queue(lane);
     else this.wake();
-    this.beginQueued(this.ports.clock.now());
+    this.beginQueued(this.ports.clock.now(), during);
   }
 
   /** Begins what waits, as long as there is room, in order of turns. */
-  private beginQueued(now: number): void {
+  private beginQueued(now: number, during: During): void {
     for (let lane = this.next(); lane; lane = this.next()) {
       lane.isQueued = false;
       const delivery = roomOf(lane) > 0 && now >= lane.restUntil ? this.nextOf(lane, now) : undefined;
       if (!delivery) continue;
-      this.begin(lane, delivery);
+      this.begin(lane, delivery, during);
       if (lane.due.length > 0) this.queue(lane);
     }
+  }
+
+  private begin(lane: Lane, delivery: WebhookDelivery, during: During): void {
+    const { term, running } = during;
+    lane.busy.add(delivery.eventId);
+    const one = this.deliver(delivery, lane, during)
+      .catch((error: unknown) => {
+        // After the term is over, whatever breaks off is left to the next holder.
+        if (!term.signal.aborted) this.interrupted(lane, error);
+      })
+      .finally(() => {
+        running.delete(one);
+        if (lane.busy.delete(delivery.eventId)) this.goOn(lane, during);
+      });
+    running.add(one);
   }
 
   private nextOf(lane: Lane, now: number): WebhookDelivery | undefined {
@@ -208,7 +208,7 @@ export class WebhookDeliveries {
     // The next delivery does not wait for the record.
     lane.settled.set(eventId, undefined);
     lane.busy.delete(eventId);
-    this.goOn(lane, term);
+    this.goOn(lane, during);
     try {
       lane.settled.set(eventId, await log.record(organizationId, activityId, event));
     } catch (error) {
@@ -305,6 +305,8 @@ interface During {
   readonly log: DeliveryLog;
   /** Aborted when what is in flight after the term has had its time. */
   readonly signal: AbortSignal;
+  /** Deliveries in flight. */
+  readonly running: Set<Promise<void>>;
 }
 
 type SettledEvent = Exclude<WebhookDeliveryEvent, { type: 'WebhookRedeliveryRequested' }>;

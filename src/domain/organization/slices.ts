@@ -17,7 +17,7 @@ type SliceName = {
 type KeyOf<Name extends SliceName> = Organization[Name] extends ReadonlyMap<infer Key, infer _Value> ? Key : never;
 type ValueOf<Name extends SliceName> = Organization[Name] extends ReadonlyMap<infer _Key, infer Value> ? Value : never;
 
-/** Puts a value into a slice of an accumulator. */
+/** Puts a value into a slice of an accumulator. An empty map is replaced, whoever made it: a kept state may share it. */
 export function put<Name extends SliceName>(
   organization: Organization,
   name: Name,
