@@ -1,45 +1,95 @@
-import { createECDH, createHmac } from 'node:crypto';
-import { ecdsa, type WeierstrassPoint } from '@noble/curves/abstract/weierstrass.js';
+import { createECDH, createHmac, hash, randomBytes } from 'node:crypto';
+import { FpInvertBatch, mapHashToField } from '@noble/curves/abstract/modular.js';
 import { p256 } from '@noble/curves/nist.js';
-import { sha256 } from '@noble/hashes/sha2.js';
+import { createHmacDrbg } from '@noble/curves/utils.js';
 
-const { Point } = p256;
+const { Fn } = p256.Point;
+const { ORDER } = Fn;
+const HALF_ORDER = ORDER >> 1n;
 const openSsl = createECDH('prime256v1');
 const NOBODYS_KEY = Buffer.alloc(32, 1);
+const blindingLength = 48;
+
+/** A signature whose nonce is still to be inverted: s = (bk)⁻¹ · b(m + rd). */
+interface Begun {
+  readonly r: bigint;
+  readonly recoveryId: number;
+  readonly blindedNonce: bigint;
+  readonly blindedSum: bigint;
+}
+
+/** Nonces as RFC 6979, section 3.2, makes them, until one can be used. */
+const nonces = createHmacDrbg<Begun>(32, 32, (key: Uint8Array, message: Uint8Array) =>
+  createHmac('sha256', key).update(message).digest(),
+);
 
 /**
- * P-256 of noble, with the generator multiplied by OpenSSL, which is most of the work. OpenSSL's own signatures
- * have random nonces, and node:crypto cannot ask for those of RFC 6979; so all the rest is noble's.
+ * ECDSA over digests of 32 bytes with one key, nonces by RFC 6979, low s: for each the recovery id, then r ‖ s, together
+ * 65 bytes. Throws for a key that is zero or not below the order. OpenSSL's own signatures have random nonces, and
+ * node:crypto cannot ask for those of RFC 6979 (docs/adr/0112).
  */
-class PointByOpenSsl extends Point {
-  // A getter: the property of the class above cannot be assigned to.
-  static override get BASE(): WeierstrassPoint<bigint> {
-    return generator;
-  }
+export function signAllP256(digests: readonly Uint8Array[], privateKey: Uint8Array): Uint8Array[] {
+  const key = Fn.fromBytes(privateKey);
+  if (Fn.is0(key)) throw new Error('a private key is not zero');
+  const blinding = randomBytes(blindingLength * digests.length);
+  const begun = digests.map((digest, at) => {
+    const from = at * blindingLength;
+    return begin(Fn.create(numberOf(digest)), key, blinding.subarray(from, from + blindingLength));
+  });
+  // All nonces for the price of one, which is a third of a signature.
+  const inverses = FpInvertBatch(
+    Fn,
+    begun.map(({ blindedNonce }) => blindedNonce),
+  );
+  return begun.map((one, at) => finish(one, inverses[at]!));
+}
 
-  /** Only for the generator: no other point of this class exists. */
-  override multiply(scalar: bigint): WeierstrassPoint<bigint> {
-    const bytes = Buffer.from(Point.Fn.toBytes(scalar));
-    openSsl.setPrivateKey(bytes);
-    bytes.fill(0);
-    return Point.fromBytes(openSsl.getPublicKey());
+function begin(message: bigint, key: bigint, randomness: Uint8Array): Begun {
+  // Inverting takes a time that depends on the number, so it never sees a nonce alone.
+  const blinding = numberOf(mapHashToField(randomness, ORDER));
+  const seed = Buffer.concat([Fn.toBytes(key), Fn.toBytes(message)]);
+  try {
+    return nonces(seed, (bytes) => {
+      const nonce = numberOf(bytes);
+      if (!Fn.isValidNot0(nonce)) return undefined;
+      // The public key of a private key is its product with the generator.
+      openSsl.setPrivateKey(bytes);
+      const point = openSsl.getPublicKey();
+      const x = numberOf(point.subarray(1, 33));
+      const r = Fn.create(x);
+      const blindedSum = Fn.mul(blinding, message + Fn.mul(r, key));
+      if (Fn.is0(r) || Fn.is0(blindedSum)) return undefined;
+      const recoveryId = (x === r ? 0 : 2) | (point[64]! & 1);
+      return { r, recoveryId, blindedNonce: Fn.mul(blinding, nonce), blindedSum };
+    });
+  } finally {
+    seed.fill(0);
   }
 }
 
-const generator = new PointByOpenSsl(Point.BASE.X, Point.BASE.Y, Point.BASE.Z);
-const signer = ecdsa(PointByOpenSsl, sha256, {
-  hmac: (key: Uint8Array, message: Uint8Array) => createHmac('sha256', key).update(message).digest(),
-});
+function finish({ r, recoveryId, blindedSum }: Begun, inverse: bigint): Uint8Array {
+  const s = Fn.mul(inverse, blindedSum);
+  const isHigh = s > HALF_ORDER;
+  return Buffer.concat([
+    Uint8Array.of(isHigh ? recoveryId ^ 1 : recoveryId),
+    Fn.toBytes(r),
+    Fn.toBytes(isHigh ? ORDER - s : s),
+  ]);
+}
 
-/** ECDSA over a digest of 32 bytes, nonce by RFC 6979, low s: the recovery id, then r ‖ s, together 65 bytes. */
+function numberOf(bytes: Uint8Array): bigint {
+  return BigInt(`0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`);
+}
+
+/** `signAllP256` of one digest. */
 export function signP256(digest: Uint8Array, privateKey: Uint8Array): Uint8Array {
-  return signer.sign(digest, privateKey, { prehash: false, lowS: true, format: 'recovered' });
+  return signAllP256([digest], privateKey)[0]!;
 }
 
 /** ECDSA over SHA-256 of bytes, nonce by RFC 6979, low s: r ‖ s, 64 bytes. The nonce is forgotten. */
 export function signBytesP256(bytes: Uint8Array, privateKey: Uint8Array): Uint8Array {
   try {
-    return signer.sign(bytes, privateKey, { prehash: true, lowS: true, format: 'compact' });
+    return signP256(hash('sha256', bytes, 'buffer'), privateKey).subarray(1);
   } finally {
     forgetNonce();
   }
@@ -47,7 +97,7 @@ export function signBytesP256(bytes: Uint8Array, privateKey: Uint8Array): Uint8A
 
 /** A signature of `signP256` as DER, hex. */
 export function derOf(signature: Uint8Array): string {
-  return signer.Signature.fromBytes(signature, 'recovered').toHex('der');
+  return p256.Signature.fromBytes(signature, 'recovered').toHex('der');
 }
 
 /** Overwrites the last nonce in the memory of OpenSSL: with it and its signature, anybody could compute the key. */

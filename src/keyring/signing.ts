@@ -3,7 +3,7 @@ import { invalidField } from '../domain/errors.js';
 import type { AddressFormat, Curve } from '../domain/key-formats.js';
 import type { EcdsaCurve } from './curve-orders.js';
 import { checkPrivateKey, ed25519KeyObject } from './curves.js';
-import { forgetNonce, signP256 } from './p256.js';
+import { forgetNonce, signAllP256 } from './p256.js';
 import { chosenSecp256k1 } from './secp256k1/choose.js';
 import { taprootPrivateKey } from './taproot.js';
 
@@ -40,7 +40,7 @@ export function signatureScheme(curve: Curve, addressFormat?: AddressFormat): Si
 export function signPayload(key: KeyToSignWith, payload: Uint8Array): Signature {
   const signer = payloadSigner(key);
   try {
-    return signer.sign(payload);
+    return signer.signAll([payload])[0]!;
   } finally {
     signer.forget();
   }
@@ -54,7 +54,8 @@ interface KeyToSignWith {
 
 /** A key prepared for signing. */
 interface PayloadSigner {
-  sign(payload: Uint8Array): Signature;
+  /** The signatures, in order. */
+  signAll(payloads: readonly Uint8Array[]): Signature[];
   /** Wipes what was made of the key for signing; the key itself is the caller's to wipe. */
   forget(): void;
 }
@@ -65,19 +66,19 @@ export function payloadSigner({ curve, addressFormat, privateKey }: KeyToSignWit
   switch (signatureScheme(curve, addressFormat)) {
     case 'ecdsa':
       return curve === 'CURVE_P256'
-        ? { sign: (payload) => signNistP256(privateKey, payload), forget: forgetNonce }
-        : { sign: (payload) => signSecp256k1(privateKey, payload), forget: forgetKeys };
+        ? { signAll: (payloads) => signNistP256(privateKey, payloads), forget: forgetNonce }
+        : { signAll: each((payload) => signSecp256k1(privateKey, payload)), forget: forgetKeys };
     case 'ed25519': {
       // For OpenSSL, parsing the key costs as much as a signature.
       const key = ed25519KeyObject(privateKey);
-      return { sign: (payload) => toSignature(signWithOpenSsl(null, payload, key)), forget: () => {} };
+      return { signAll: each((payload) => toSignature(signWithOpenSsl(null, payload, key))), forget: () => {} };
     }
     case 'schnorr':
-      return { sign: (payload) => signBip340(privateKey, payload), forget: forgetKeys };
+      return { signAll: each((payload) => signBip340(privateKey, payload)), forget: forgetKeys };
     case 'schnorr-taproot': {
       const tweaked = taprootPrivateKey(privateKey);
       return {
-        sign: (payload) => signBip340(tweaked, payload),
+        signAll: each((payload) => signBip340(tweaked, payload)),
         forget() {
           tweaked.fill(0);
           forgetKeys();
@@ -102,16 +103,19 @@ export function signSchnorr(privateKey: Uint8Array, digest: Uint8Array): Signatu
   return signPayload({ curve: 'CURVE_SECP256K1', privateKey, addressFormat: 'ADDRESS_FORMAT_SPARK_MAINNET' }, digest);
 }
 
+function each(sign: (payload: Uint8Array) => Signature): PayloadSigner['signAll'] {
+  return (payloads) => payloads.map(sign);
+}
+
 function signSecp256k1(privateKey: Uint8Array, digest: Uint8Array): Signature {
   checkDigest(digest);
   const { compact, recoveryId } = chosenSecp256k1().library.signEcdsa(digest, privateKey);
   return toSignature(compact, recoveryId);
 }
 
-function signNistP256(privateKey: Uint8Array, digest: Uint8Array): Signature {
-  checkDigest(digest);
-  const signature = signP256(digest, privateKey);
-  return toSignature(signature.subarray(1), signature[0]);
+function signNistP256(privateKey: Uint8Array, digests: readonly Uint8Array[]): Signature[] {
+  digests.forEach(checkDigest);
+  return signAllP256(digests, privateKey).map((signature) => toSignature(signature.subarray(1), signature[0]));
 }
 
 function signBip340(privateKey: Uint8Array, digest: Uint8Array): Signature {

@@ -3,13 +3,13 @@ import { p256 } from '@noble/curves/nist.js';
 import fc from 'fast-check';
 import { CURVE_ORDER } from '../../src/keyring/curve-orders.js';
 import { publicKeyOf } from '../../src/keyring/curves.js';
-import { forgetNonce, signBytesP256, signP256 } from '../../src/keyring/p256.js';
+import { forgetNonce, signAllP256, signBytesP256, signP256 } from '../../src/keyring/p256.js';
 import { fromHex } from './read-vectors.js';
 
 const order = BigInt(`0x${Buffer.from(CURVE_ORDER.CURVE_P256).toString('hex')}`);
 const bytesOf = (number: bigint): Buffer => fromHex(number.toString(16).padStart(64, '0'));
 
-test('signs what noble signs, for any key and digest, and noble verifies and recovers', () => {
+test('signs what noble signs, for any key and digests, and noble verifies and recovers', () => {
   const keys = fc.oneof(
     fc.bigInt({ min: 1n, max: order - 1n }),
     fc.constantFrom(1n, 2n, order / 2n, order / 2n + 1n, order - 2n, order - 1n),
@@ -20,14 +20,18 @@ test('signs what noble signs, for any key and digest, and noble verifies and rec
     fc.bigInt({ min: order, max: 2n ** 256n - 1n }).map(bytesOf),
   );
   fc.assert(
-    fc.property(keys, digests, (number, digest) => {
+    fc.property(keys, fc.array(digests, { minLength: 1, maxLength: 4 }), (number, together) => {
       const key = bytesOf(number);
-      const signature = signP256(digest, key);
-      const options = { prehash: false, lowS: true, format: 'recovered' } as const;
-      expect(Buffer.from(signature)).toEqual(Buffer.from(p256.sign(digest, key, options)));
       const publicKey = publicKeyOf('CURVE_P256', key);
-      expect(p256.verify(signature, digest, publicKey, options)).toBe(true);
-      expect(Buffer.from(p256.recoverPublicKey(signature, digest, { prehash: false }))).toEqual(publicKey);
+      const signatures = signAllP256(together, key);
+      expect(signatures).toHaveLength(together.length);
+      for (const [at, digest] of together.entries()) {
+        const signature = signatures[at]!;
+        const options = { prehash: false, lowS: true, format: 'recovered' } as const;
+        expect(Buffer.from(signature)).toEqual(Buffer.from(p256.sign(digest, key, options)));
+        expect(p256.verify(signature, digest, publicKey, options)).toBe(true);
+        expect(Buffer.from(p256.recoverPublicKey(signature, digest, { prehash: false }))).toEqual(publicKey);
+      }
     }),
     { numRuns: 40 },
   );
@@ -37,6 +41,10 @@ test('refuses to sign with zero, or with the order', () => {
   for (const none of [bytesOf(0n), bytesOf(order), bytesOf(2n ** 256n - 1n)]) {
     expect(() => signP256(Buffer.alloc(32, 1), none)).toThrow();
   }
+});
+
+test('signs nothing if there is nothing to sign', () => {
+  expect(signAllP256([], Buffer.alloc(32, 7))).toEqual([]);
 });
 
 test('signs on after it has forgotten', () => {
