@@ -1,4 +1,5 @@
-import { sign as signWithOpenSsl } from 'node:crypto';
+import { sign as signWithOpenSsl, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
 import { invalidField } from '../domain/errors.js';
 import type { AddressFormat, Curve } from '../domain/key-formats.js';
 import type { EcdsaCurve } from './curve-orders.js';
@@ -21,6 +22,7 @@ export interface Signature {
 export type SignatureScheme = 'ecdsa' | 'ed25519' | 'schnorr-taproot' | 'schnorr';
 
 const DIGEST_LENGTH = 32;
+const signInOtherThreads = promisify<null, Uint8Array, KeyObject, Buffer>(signWithOpenSsl);
 
 /**
  * The scheme of a key, by the address that it is used under: Schnorr for P2TR (tweaked) and Spark (not tweaked),
@@ -40,7 +42,7 @@ export function signatureScheme(curve: Curve, addressFormat?: AddressFormat): Si
 export function signPayload(key: KeyToSignWith, payload: Uint8Array): Signature {
   const signer = payloadSigner(key);
   try {
-    return signer.signAll([payload])[0]!;
+    return signer.sign(payload);
   } finally {
     signer.forget();
   }
@@ -54,8 +56,9 @@ interface KeyToSignWith {
 
 /** A key prepared for signing. */
 interface PayloadSigner {
-  /** The signatures, in order. */
-  signAll(payloads: readonly Uint8Array[]): Signature[];
+  sign(payload: Uint8Array): Signature;
+  /** The signatures, in the order of the payloads. */
+  signAll(payloads: readonly Uint8Array[]): Signature[] | Promise<Signature[]>;
   /** Wipes what was made of the key for signing; the key itself is the caller's to wipe. */
   forget(): void;
 }
@@ -65,23 +68,19 @@ export function payloadSigner({ curve, addressFormat, privateKey }: KeyToSignWit
   checkPrivateKey(curve, privateKey);
   switch (signatureScheme(curve, addressFormat)) {
     case 'ecdsa':
-      return curve === 'CURVE_P256'
-        ? { signAll: (payloads) => signNistP256(privateKey, payloads), forget: forgetNonce }
-        : { signAll: each((payload) => signSecp256k1(privateKey, payload)), forget: forgetKeys };
-    case 'ed25519': {
-      // For OpenSSL, parsing the key costs as much as a signature.
-      const key = ed25519KeyObject(privateKey);
-      return { signAll: each((payload) => toSignature(signWithOpenSsl(null, payload, key))), forget: () => {} };
-    }
+      return curve === 'CURVE_P256' ? p256Signer(privateKey) : secp256k1Signer(privateKey, signSecp256k1);
+    case 'ed25519':
+      return ed25519Signer(privateKey);
     case 'schnorr':
-      return { signAll: each((payload) => signBip340(privateKey, payload)), forget: forgetKeys };
+      return secp256k1Signer(privateKey, signBip340);
     case 'schnorr-taproot': {
       const tweaked = taprootPrivateKey(privateKey);
+      const signer = secp256k1Signer(tweaked, signBip340);
       return {
-        signAll: each((payload) => signBip340(tweaked, payload)),
+        ...signer,
         forget() {
           tweaked.fill(0);
-          forgetKeys();
+          signer.forget();
         },
       };
     }
@@ -103,8 +102,38 @@ export function signSchnorr(privateKey: Uint8Array, digest: Uint8Array): Signatu
   return signPayload({ curve: 'CURVE_SECP256K1', privateKey, addressFormat: 'ADDRESS_FORMAT_SPARK_MAINNET' }, digest);
 }
 
-function each(sign: (payload: Uint8Array) => Signature): PayloadSigner['signAll'] {
-  return (payloads) => payloads.map(sign);
+function secp256k1Signer(
+  privateKey: Uint8Array,
+  signOne: (privateKey: Uint8Array, digest: Uint8Array) => Signature,
+): PayloadSigner {
+  const sign = (digest: Uint8Array): Signature => signOne(privateKey, digest);
+  return {
+    sign,
+    signAll: (digests) => digests.map(sign),
+    forget: () => chosenSecp256k1().library.forgetKeys(),
+  };
+}
+
+function p256Signer(privateKey: Uint8Array): PayloadSigner {
+  const signAll = (digests: readonly Uint8Array[]): Signature[] => {
+    digests.forEach(checkDigest);
+    return signAllP256(digests, privateKey).map((signature) => toSignature(signature.subarray(1), signature[0]));
+  };
+  return { sign: (digest) => signAll([digest])[0]!, signAll, forget: forgetNonce };
+}
+
+function ed25519Signer(privateKey: Uint8Array): PayloadSigner {
+  // For OpenSSL, parsing the key costs as much as a signature.
+  const key = ed25519KeyObject(privateKey);
+  const sign = (message: Uint8Array): Signature => toSignature(signWithOpenSsl(null, message, key));
+  const signBeside = async (message: Uint8Array): Promise<Signature> =>
+    toSignature(await signInOtherThreads(null, message, key));
+  return {
+    sign,
+    // For one, the way to another thread and back costs more than it saves.
+    signAll: (messages) => (messages.length > 1 ? Promise.all(messages.map(signBeside)) : messages.map(sign)),
+    forget() {},
+  };
 }
 
 function signSecp256k1(privateKey: Uint8Array, digest: Uint8Array): Signature {
@@ -113,18 +142,9 @@ function signSecp256k1(privateKey: Uint8Array, digest: Uint8Array): Signature {
   return toSignature(compact, recoveryId);
 }
 
-function signNistP256(privateKey: Uint8Array, digests: readonly Uint8Array[]): Signature[] {
-  digests.forEach(checkDigest);
-  return signAllP256(digests, privateKey).map((signature) => toSignature(signature.subarray(1), signature[0]));
-}
-
 function signBip340(privateKey: Uint8Array, digest: Uint8Array): Signature {
   checkDigest(digest);
   return toSignature(chosenSecp256k1().library.signSchnorr(digest, privateKey));
-}
-
-function forgetKeys(): void {
-  chosenSecp256k1().library.forgetKeys();
 }
 
 function checkDigest(digest: Uint8Array): void {

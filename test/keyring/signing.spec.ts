@@ -6,7 +6,14 @@ import type { AddressFormat } from '../../src/domain/key-formats.js';
 import { ADDRESS_FORMATS } from '../../src/keyring/addresses.js';
 import { CURVE_ORDER, type EcdsaCurve } from '../../src/keyring/curve-orders.js';
 import { generatePrivateKey, publicKeyOf } from '../../src/keyring/curves.js';
-import { signatureScheme, signEcdsa, signEd25519, signPayload, signSchnorr } from '../../src/keyring/signing.js';
+import {
+  payloadSigner,
+  signatureScheme,
+  signEcdsa,
+  signEd25519,
+  signPayload,
+  signSchnorr,
+} from '../../src/keyring/signing.js';
 import type { Signature, SignatureScheme } from '../../src/keyring/signing.js';
 import { taprootPrivateKey } from '../../src/keyring/taproot.js';
 import { fromHex, oracle, readText, readVectors } from './read-vectors.js';
@@ -203,6 +210,31 @@ describe('signatures are verified by other libraries', () => {
       const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
       expect(verify(null, message, publicKey, fromHex(joined(signEd25519(key, message))))).toBe(true);
     }
+  });
+});
+
+describe('many payloads together', () => {
+  const keys = [
+    { curve: 'CURVE_SECP256K1' },
+    { curve: 'CURVE_SECP256K1', addressFormat: SPARK },
+    { curve: 'CURVE_SECP256K1', addressFormat: P2TR },
+    { curve: 'CURVE_P256' },
+    { curve: 'CURVE_ED25519' },
+  ] as const;
+
+  test.each(keys)('are signed in order, as each alone: $curve, $addressFormat', async (kind) => {
+    const key = { ...kind, privateKey: randomBytes(32).fill(1, 0, 1) };
+    const payloads = Array.from({ length: 9 }, () => randomBytes(32));
+    payloads.push(payloads[0]!);
+    const signer = payloadSigner(key);
+    for (const together of [payloads, payloads.slice(0, 1), []]) {
+      expect(await signer.signAll(together)).toEqual(together.map((payload) => signPayload(key, payload)));
+    }
+  });
+
+  test('are all refused when one is no digest', () => {
+    const signer = payloadSigner({ curve: 'CURVE_P256', privateKey: Buffer.alloc(32, 1) });
+    expect(() => signer.signAll([randomBytes(32), randomBytes(31)])).toThrow('expected a 32-bytes-long digest, got 31');
   });
 });
 
