@@ -10,7 +10,7 @@ const openSsl = createECDH('prime256v1');
 const NOBODYS_KEY = Buffer.alloc(32, 1);
 const blindingLength = 48;
 
-/** A signature whose nonce is still to be inverted: s = (bk)⁻¹ · b(m + rd). */
+/** A signature whose nonce is still to be inverted: s = (bk)⁻¹ · (bm + bdr). */
 interface Begun {
   readonly r: bigint;
   readonly recoveryId: number;
@@ -45,19 +45,23 @@ export function signAllP256(digests: readonly Uint8Array[], privateKey: Uint8Arr
 }
 
 function begin(message: bigint, key: bigint, randomness: Uint8Array): Begun {
-  // Inverting takes a time that depends on the number, so it never sees a nonce alone.
+  // Arithmetic takes a time that depends on the numbers: it never sees a nonce or the key without a random factor.
   const blinding = numberOf(mapHashToField(randomness, ORDER));
   const seed = Buffer.concat([Fn.toBytes(key), Fn.toBytes(message)]);
   try {
     return nonces(seed, (bytes) => {
       const nonce = numberOf(bytes);
-      if (!Fn.isValidNot0(nonce)) return undefined;
-      // The public key of a private key is its product with the generator.
-      openSsl.setPrivateKey(bytes);
+      try {
+        if (!Fn.isValidNot0(nonce)) return undefined;
+        // The public key of a private key is its product with the generator.
+        openSsl.setPrivateKey(bytes);
+      } finally {
+        bytes.fill(0);
+      }
       const point = openSsl.getPublicKey();
       const x = numberOf(point.subarray(1, 33));
       const r = Fn.create(x);
-      const blindedSum = Fn.mul(blinding, message + Fn.mul(r, key));
+      const blindedSum = Fn.create(Fn.mul(blinding, message) + Fn.mul(Fn.mul(blinding, key), r));
       if (Fn.is0(r) || Fn.is0(blindedSum)) return undefined;
       const recoveryId = (x === r ? 0 : 2) | (point[64]! & 1);
       return { r, recoveryId, blindedNonce: Fn.mul(blinding, nonce), blindedSum };
