@@ -299,6 +299,22 @@ export const bounds = [
     named: 'are half, also where all of them answer soon',
   },
   {
+    repair: 'Webhooks of one sub-organization hold eight places, and those of a parent’s own 32.',
+    file: 'src/webhooks/shares.ts',
+    from: 'return ofOrganization < (family === undefined ? most.ofParent : most.ofOne);',
+    to: 'return true;',
+    test: 'test/webhooks/shares.spec.ts',
+    named: 'of one sub-organization are eight',
+  },
+  {
+    repair: 'A webhook that has answered soon once gets one at a time while other answers are late.',
+    file: 'src/webhooks/deliveries.ts',
+    from: ' && lane.late.size === 0;',
+    to: ';',
+    test: 'test/e2e/webhooks-in-flight.spec.ts',
+    named: 'a quick answer among late ones',
+  },
+  {
     repair: 'Slow webhooks of a parent’s own hold half of those for slow ones.',
     file: 'src/webhooks/shares.ts',
     from: 'if (family === undefined) return ofOne < most.unprovenOfParent;',

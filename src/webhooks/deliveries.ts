@@ -178,7 +178,7 @@ export class WebhookDeliveries {
 
   /** Where there is room, and it does not wait already. */
   private queue(lane: Lane): void {
-    if (lane.isQueued || roomOf(lane) === 0) return;
+    if (lane.isQueued || roomOf(lane) <= 0) return;
     lane.isQueued = true;
     this.waiting.push(lanePath(lane), lane);
   }
@@ -255,10 +255,18 @@ export class WebhookDeliveries {
       content,
     };
     const begun = performance.now();
-    const late = setTimeout(() => (lane.isProven = false), soonMs);
+    const late = setTimeout(() => {
+      lane.late.add(eventId);
+      lane.isProven = false;
+    }, soonMs);
     const trying = attempt(message, { fetch, signer, signal });
-    const outcome = await trying.finally(() => clearTimeout(late));
-    lane.isProven = outcome.kind !== 'failed' && performance.now() - begun < soonMs;
+    const outcome = await trying.finally(() => {
+      clearTimeout(late);
+      lane.late.delete(eventId);
+    });
+    const isSoon = performance.now() - begun < soonMs;
+    // A quick answer proves nothing while others are waited for.
+    lane.isProven = outcome.kind !== 'failed' && isSoon && lane.late.size === 0;
     if (signal.aborted && outcome.kind !== 'delivered') return undefined;
     const attempts = before + 1;
     const status = outcome.status === undefined ? {} : { status: outcome.status };
@@ -326,7 +334,7 @@ function tooOld({ endpointId, eventId, attempts }: WebhookDelivery, { token }: T
   return { type: 'WebhookDeliveryAbandoned', data: { endpointId, eventId, token, attempts, reason } };
 }
 
-/** How many more may go to an endpoint now. */
+/** How many more may go to an endpoint now; below 0 if it has turned slow with several in flight. */
 function roomOf({ isProven, busy, settled }: Lane): number {
   return roomOfEndpoint({ isProven, settled: settled.size }) - busy.size;
 }

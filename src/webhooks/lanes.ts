@@ -8,6 +8,8 @@ export interface Lane {
   readonly path: QueuePath;
   /** Ids of the events in flight. */
   readonly busy: Set<string>;
+  /** Of these, those that it has not answered soon. */
+  readonly late: Set<string>;
   /**
    * The events with an outcome that the rows have yet to show, and its position, once it is recorded: until then they look
    * as if they were waiting.
@@ -18,7 +20,7 @@ export interface Lane {
   dueAt: number;
   /** It is waiting for its turn. */
   isQueued: boolean;
-  /** Its latest response was a success, and was fast. */
+  /** Its latest response was a success, and was fast; none is late. */
   isProven: boolean;
   failuresInARow: number;
   restUntil: number;
@@ -62,6 +64,7 @@ export class Lanes {
       endpointId,
       path: organizationPath(organizationId, parentOrganizationId),
       busy: new Set(),
+      late: new Set(),
       settled: new Map(),
       due: [],
       dueAt: 0,

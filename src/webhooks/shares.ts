@@ -1,12 +1,15 @@
 import { strangersOf, type QueuePath } from '../fairness/fair-queue.js';
 
 /**
- * Deliveries in flight: in total; to endpoints of one parent's strangers; to all endpoints that are slow, failing or
- * new; and of those, to a parent's own, to those of one parent's strangers, and to those of one of these.
+ * Deliveries in flight: in total; to endpoints of one parent's strangers; to a parent's own; to those of one stranger; to all
+ * endpoints that are slow, failing or new; and of those, to a parent's own, to those of one parent's strangers, and to
+ * those of one of these. Any endpoint may turn slow with all of its deliveries in flight.
  */
 const most = {
   all: 128,
   ofStrangers: 64,
+  ofParent: 32,
+  ofOne: 8,
   unproven: 32,
   unprovenOfParent: 16,
   unprovenOfStrangers: 24,
@@ -65,6 +68,11 @@ export function openTo(lanes: readonly LaneUse[]): (path: QueuePath) => boolean 
     const family = strangersOf(path);
     const isOfStrangers = (lane: LaneUse) => strangersOf(lane.path) === family;
     if (family !== undefined && path.length === 3) return count(isOfStrangers) < most.ofStrangers;
+    if (path.length === (family === undefined ? 3 : 4)) {
+      const organization = path.join(' ');
+      const ofOrganization = count((lane) => lane.path.join(' ') === organization);
+      return ofOrganization < (family === undefined ? most.ofParent : most.ofOne);
+    }
     if (!isUnproven) return true;
     const unprovenOf = (isCounted: (lane: LaneUse) => boolean) => count((lane) => !lane.isProven && isCounted(lane));
     const owner = path.slice(0, -1).join(' ');

@@ -9,8 +9,10 @@ interface Received {
   readonly body: string;
 }
 
-/** How a path is answered: a status, one after the other with the last for good, or never at all. */
-type Manners = readonly (number | 'never')[];
+/** A status, which may take a while, in milliseconds, or never an answer. */
+type Manner = number | { readonly status: number; readonly afterMs: number } | 'never';
+/** How a path is answered: one after the other, with the last for good. */
+type Manners = readonly Manner[];
 
 /** A server that deliveries go to. Answers 204 unless a path was taught otherwise. */
 export class WebhookReceiver {
@@ -29,10 +31,15 @@ export class WebhookReceiver {
       request.on('end', () => {
         const path = request.url ?? '';
         receiver.received.push({ path, headers: request.headers, body: Buffer.concat(chunks).toString() });
-        const answer = receiver.next(path);
-        if (answer === 'never') return;
-        response.writeHead(answer, answer >= 300 && answer < 400 ? { location: '/elsewhere' } : {});
-        response.end('x'.repeat(answer === 200 ? 200_000 : 0));
+        const manner = receiver.next(path);
+        if (manner === 'never') return;
+        const { status, afterMs } = typeof manner === 'number' ? { status: manner, afterMs: 0 } : manner;
+        const answer = (): void => {
+          response.writeHead(status, status >= 300 && status < 400 ? { location: '/elsewhere' } : {});
+          response.end('x'.repeat(status === 200 ? 200_000 : 0));
+        };
+        if (afterMs === 0) answer();
+        else setTimeout(answer, afterMs);
       });
     });
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
@@ -61,7 +68,7 @@ export class WebhookReceiver {
     return this.at(path);
   }
 
-  private next(path: string): number | 'never' {
+  private next(path: string): Manner {
     const known = this.manners.get(path);
     if (!known) return 204;
     const [first = 204, ...others] = known.rest;

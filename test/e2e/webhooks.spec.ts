@@ -199,51 +199,6 @@ test('an endpoint that never answers, and one that is not there, hold up nobody'
   await coordinator.client.submit('ACTIVITY_TYPE_DELETE_WEBHOOK_ENDPOINT', { endpointId: hanging.endpointId });
 });
 
-test('slow endpoints of some sub-organizations do not hold up those of another, nor the parent’s', async () => {
-  const world = await startCoordinator({ settings, seed: 'slow' });
-  const asked = { subscriptions: [{ eventType: 'ACTIVITY_UPDATES' }] };
-  const found = async (number: number) => {
-    const key = world.newKey();
-    const { subOrganizationId } = resultOf(
-      await world.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7', {
-        subOrganizationName: `Sub ${number}`,
-        rootUsers: [
-          {
-            userName: 'Mallory',
-            apiKeys: [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: key.curve }],
-            authenticators: [],
-            oauthProviders: [],
-          },
-        ],
-        rootQuorumThreshold: 1,
-      }),
-    );
-    return world.clientFor(key, subOrganizationId);
-  };
-  const hook = (by: StampingClient, path: string) =>
-    by.submit('ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT', { ...asked, url: `${receiver.url}${path}`, name: path });
-  try {
-    // Each is told of every creation after its own: there is more to deliver than may be on its way.
-    const others = await Promise.all([1, 2, 3, 4, 5].map(found));
-    for (let number = 0; number < 10; number++) {
-      for (const [owner, other] of others.entries()) {
-        receiver.teach(`/slow/${owner}/${number}`, 'never');
-        await hook(other, `/slow/${owner}/${number}`);
-      }
-    }
-    const slow = () => receiver.received.filter(({ path }) => path.startsWith('/slow/')).length;
-    await until('slow endpoints are being told', () => slow() >= 20);
-    await hook(await found(6), '/quick/sub-organization');
-    await hook(world.client, '/quick/parent');
-    await receiver.count('/quick/sub-organization', 1);
-    await receiver.count('/quick/parent', 1);
-    // Four of each organization; some more where the machine is so slow that attempts have been given up meanwhile.
-    expect(slow()).toBeLessThanOrEqual(60);
-  } finally {
-    await world.close();
-  }
-});
-
 test('what is answered 3xx or 4xx is final; the body of an answer does not matter, and no redirect is followed', async () => {
   const { path, endpointId } = await endpoint();
   const statuses = [301, 307, 400, 404, 410, 429, 200];

@@ -52,6 +52,11 @@ describe('places for webhook deliveries', () => {
     expect(sum(started([1, 2, 3].flatMap((one) => endpoints(40, false, `parent ${one}`))))).toBe(32);
   });
 
+  it('of one sub-organization are eight, also where all of its endpoints answer soon, and of a parent’s own 32', () => {
+    expect(started(endpoints(10, true, 'child', 'parent'))).toEqual({ child: 8 });
+    expect(started(endpoints(10, true, 'parent'))).toEqual({ parent: 32 });
+  });
+
   it('of sub-organizations of one parent are half, also where all of them answer soon', () => {
     expect(sum(started(children(20, 20, true)))).toBe(64);
   });
