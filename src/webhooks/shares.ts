@@ -1,18 +1,21 @@
 import { strangersOf, type QueuePath } from '../fairness/fair-queue.js';
 
-/**
- * Deliveries in flight: in total; to endpoints of one parent's strangers; to a parent's own; to those of one stranger; to all
- * endpoints that are slow, failing or new; and of those, to a parent's own, to those of one parent's strangers, and to
- * those of one of these. Any endpoint may turn slow with all of its deliveries in flight.
- */
+/** Deliveries in flight. Any endpoint may turn slow with all that it has. */
 const most = {
   all: 128,
+  /** To endpoints of one parent's strangers. */
   ofStrangers: 64,
+  /** Beside the first of each organization, which finds a place whatever the others have. */
+  beyondFirst: 96,
+  beyondFirstOfStrangers: 32,
+  /** To a parent's own. */
   ofParent: 32,
+  /** To those of one stranger. */
   ofOne: 8,
+  /** To endpoints that are slow, failing or new. */
   unproven: 32,
-  unprovenOfParent: 16,
   unprovenOfStrangers: 24,
+  unprovenOfParent: 16,
   unprovenOfOne: 4,
 };
 /** Deliveries in flight to one endpoint whose latest response was a success, and was fast. */
@@ -57,27 +60,62 @@ export function lanePath(lane: {
 
 /** Which of the waiting ones, by prefixes of their `lanePath`, may have their turn given what is in flight. */
 export function openTo(lanes: readonly LaneUse[]): (path: QueuePath) => boolean {
-  const count = (isCounted: (lane: LaneUse) => boolean) =>
-    lanes.reduce((sum, lane) => sum + (isCounted(lane) ? lane.busy : 0), 0);
-  const all = count(() => true);
-  const unproven = count(({ isProven }) => !isProven);
+  const organizations = usesOf(lanes);
+  const all = inFlight([...organizations.values()]);
   return (path) => {
-    if (all >= most.all) return false;
+    if (all.busy >= most.all) return false;
     const isUnproven = path.at(-1) === 'unproven';
-    if (isUnproven && unproven >= most.unproven) return false;
-    const family = strangersOf(path);
-    const isOfStrangers = (lane: LaneUse) => strangersOf(lane.path) === family;
-    if (family !== undefined && path.length === 3) return count(isOfStrangers) < most.ofStrangers;
-    if (path.length === (family === undefined ? 3 : 4)) {
-      const organization = path.join(' ');
-      const ofOrganization = count((lane) => lane.path.join(' ') === organization);
-      return ofOrganization < (family === undefined ? most.ofParent : most.ofOne);
+    if (isUnproven && all.unproven >= most.unproven) return false;
+    const parent = strangersOf(path);
+    const isOfStrangers = parent !== undefined;
+    const strangers = inFlight([...organizations.values()].filter((use) => isOfStrangers && use.parent === parent));
+    if (isOfStrangers && path.length === 3) return strangers.busy < most.ofStrangers;
+    const use = organizations.get((isUnproven ? path.slice(0, -1) : path).join(' '));
+    if (isUnproven) {
+      if (!isOfStrangers) return (use?.unproven ?? 0) < most.unprovenOfParent;
+      return (use?.unproven ?? 0) < most.unprovenOfOne && strangers.unproven < most.unprovenOfStrangers;
     }
-    if (!isUnproven) return true;
-    const unprovenOf = (isCounted: (lane: LaneUse) => boolean) => count((lane) => !lane.isProven && isCounted(lane));
-    const owner = path.slice(0, -1).join(' ');
-    const ofOne = unprovenOf((lane) => lane.path.join(' ') === owner);
-    if (family === undefined) return ofOne < most.unprovenOfParent;
-    return ofOne < most.unprovenOfOne && unprovenOf(isOfStrangers) < most.unprovenOfStrangers;
+    if (!use) return true;
+    if (all.beyondFirst >= most.beyondFirst) return false;
+    if (!isOfStrangers) return use.busy < most.ofParent;
+    return use.busy < most.ofOne && strangers.beyondFirst < most.beyondFirstOfStrangers;
+  };
+}
+
+/** What an organization has in flight. */
+interface OrganizationUse {
+  /** Whose stranger it is. */
+  readonly parent: string | undefined;
+  busy: number;
+  unproven: number;
+}
+
+function usesOf(lanes: readonly LaneUse[]): ReadonlyMap<string, OrganizationUse> {
+  const organizations = new Map<string, OrganizationUse>();
+  for (const { path, isProven, busy } of lanes) {
+    const name = path.join(' ');
+    const use = organizations.get(name) ?? { parent: strangersOf(path), busy: 0, unproven: 0 };
+    organizations.set(name, use);
+    use.busy += busy;
+    if (!isProven) use.unproven += busy;
+  }
+  return organizations;
+}
+
+/** What several organizations have in flight. What one has beyond its share of the unproven takes nothing of the others'. */
+function inFlight(uses: readonly OrganizationUse[]) {
+  const busy = uses.reduce((sum, use) => sum + use.busy, 0);
+  const unproven = new Map<string | undefined, number>();
+  for (const use of uses) {
+    const share = use.parent === undefined ? most.unprovenOfParent : most.unprovenOfOne;
+    unproven.set(use.parent, (unproven.get(use.parent) ?? 0) + Math.min(use.unproven, share));
+  }
+  const shares = Array.from(unproven, ([parent, count]) =>
+    parent === undefined ? count : Math.min(count, most.unprovenOfStrangers),
+  );
+  return {
+    busy,
+    beyondFirst: busy - uses.length,
+    unproven: shares.reduce((sum, count) => sum + count, 0),
   };
 }

@@ -14,19 +14,27 @@ const endpoints = (count: number, isProven: boolean, organizationId: string, par
     isProven,
   }));
 
-/** How many deliveries of each organization get a place, when all endpoints have much to be told and none answers. */
-function started(all: readonly Endpoint[]): Readonly<Record<string, number>> {
+type InFlight = Endpoint & { readonly busy: number };
+
+/** What gets a place beside what is in flight, when all endpoints have much to be told and none answers. */
+function begun(all: readonly Endpoint[], inFlight: readonly InFlight[] = []): readonly InFlight[] {
   const waiting = new FairQueue<Endpoint>();
   for (const one of all) {
     for (let time = 0; time < roomOfEndpoint({ ...one, settled: 0 }); time++) waiting.push(lanePath(one), one);
   }
-  const onTheirWay: (Endpoint & { readonly busy: number })[] = [];
-  for (let one = waiting.shift(openTo(onTheirWay)); one; one = waiting.shift(openTo(onTheirWay))) {
-    onTheirWay.push({ ...one, busy: 1 });
-  }
+  const begun: InFlight[] = [];
+  const next = () => waiting.shift(openTo([...inFlight, ...begun]));
+  for (let one = next(); one; one = next()) begun.push({ ...one, busy: 1 });
+  return begun;
+}
+
+/** How many of each organization those are. */
+function started(all: readonly Endpoint[], inFlight: readonly InFlight[] = []): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
-  for (const { path } of onTheirWay) counts[path.at(-1) === 'own' ? path[1]! : path[3]!] ??= 0;
-  for (const { path } of onTheirWay) counts[path.at(-1) === 'own' ? path[1]! : path[3]!]! += 1;
+  for (const { path } of begun(all, inFlight)) {
+    const name = path.at(-1) === 'own' ? path[1]! : path[3]!;
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
   return counts;
 }
 
@@ -58,11 +66,32 @@ describe('places for webhook deliveries', () => {
   });
 
   it('of sub-organizations of one parent are half, also where all of them answer soon', () => {
-    expect(sum(started(children(20, 20, true)))).toBe(64);
+    expect(sum(started(children(40, 20, true)))).toBe(64);
   });
 
   it('are 128 in all', () => {
-    expect(sum(started(['one', 'other', 'third'].flatMap((parent) => children(20, 20, true, parent))))).toBe(128);
+    expect(sum(started(['one', 'other', 'third'].flatMap((parent) => children(40, 20, true, parent))))).toBe(128);
+  });
+
+  it('are left for the first of a sibling: beside the first of each, sub-organizations of one parent have 32', () => {
+    const others = begun(children(8, 10, true));
+    expect(others).toHaveLength(8 + 32);
+    expect(started(endpoints(10, true, 'sibling', 'parent'), others)).toEqual({ sibling: 1 });
+  });
+
+  it('are left for the first of another parent: beside the first of each, all have 96', () => {
+    const others = begun(['one', 'two', 'three', 'four'].flatMap((parent) => endpoints(10, true, parent)));
+    expect(others).toHaveLength(4 + 96);
+    expect(started(endpoints(10, true, 'parent'), others)).toEqual({ parent: 1 });
+  });
+
+  it('are left for a new endpoint, however many others have turned slow with all that they had', () => {
+    const slow = begun(children(8, 10, true)).map((one) => ({ ...one, isProven: false }));
+    expect(started(endpoints(1, false, 'other'), slow)).toEqual({ other: 1 });
+    expect(started(endpoints(1, true, 'sibling', 'parent'), slow)).toEqual({ sibling: 1 });
+    const own = begun(['one', 'two'].flatMap((parent) => endpoints(10, true, parent)));
+    const [one] = own.map((each) => ({ ...each, isProven: false }));
+    expect(started(endpoints(1, false, 'other'), [{ ...one!, busy: 32 }])).toEqual({ other: 1 });
   });
 
   it('are left for a good endpoint, whatever strangers do', () => {
