@@ -142,7 +142,7 @@ export class WebhookDeliveries {
 
   private begin(lane: Lane, delivery: WebhookDelivery, during: During): void {
     const { term, running } = during;
-    lane.busy.add(delivery.eventId);
+    this.lanes.begin(lane, delivery.eventId);
     const one = this.deliver(delivery, lane, during)
       .catch((error: unknown) => {
         // After the term is over, whatever breaks off is left to the next holder.
@@ -150,7 +150,7 @@ export class WebhookDeliveries {
       })
       .finally(() => {
         running.delete(one);
-        if (lane.busy.delete(delivery.eventId)) this.goOn(lane, during);
+        if (this.lanes.end(lane, delivery.eventId)) this.goOn(lane, during);
       });
     running.add(one);
   }
@@ -185,7 +185,8 @@ export class WebhookDeliveries {
 
   /** The lane whose turn it is, out of those that have not used up their share. */
   private next(): Lane | undefined {
-    return this.waiting.shift(openTo(this.lanes.busy().map((lane) => ({ ...lane, busy: lane.busy.size }))));
+    const inFlight = this.lanes.busy().map(({ path, isProven, busy }) => ({ path, isProven, busy: busy.size }));
+    return this.waiting.shift(openTo(inFlight));
   }
 
   private async deliver(delivery: WebhookDelivery, lane: Lane, during: During): Promise<void> {
@@ -207,7 +208,7 @@ export class WebhookDeliveries {
     if (!event) return;
     // The next delivery does not wait for the record.
     lane.settled.set(eventId, undefined);
-    lane.busy.delete(eventId);
+    this.lanes.end(lane, eventId);
     this.goOn(lane, during);
     try {
       lane.settled.set(eventId, await log.record(organizationId, activityId, event));

@@ -6,7 +6,7 @@ import type { WebhookDelivery } from '../read-models/webhooks.js';
 export interface Lane {
   readonly endpointId: string;
   readonly path: QueuePath;
-  /** Ids of the events in flight. */
+  /** Ids of the events in flight, see `begin`. */
   readonly busy: Set<string>;
   /** Of these, those that it has not answered soon. */
   readonly late: Set<string>;
@@ -46,6 +46,7 @@ export function rest(lane: Lane, now: number): void {
 /** Endpoints with something waiting or in flight, or with a rest to take. */
 export class Lanes {
   private readonly lanes = new Map<string, Lane>();
+  private readonly inFlight = new Set<Lane>();
   /** Those that were good when they had nothing left. Evicting one permits nothing: it has one place until its next response. */
   private readonly proven = new LatestEntries<true>(mostProven);
 
@@ -77,9 +78,22 @@ export class Lanes {
     return lane;
   }
 
-  /** Those with deliveries in flight. */
+  /** Those with deliveries in flight: kept, since there may be any number of lanes. */
   busy(): readonly Lane[] {
-    return [...this.lanes.values()].filter(({ busy }) => busy.size > 0);
+    return [...this.inFlight];
+  }
+
+  /** The delivery of an event is in flight. */
+  begin(lane: Lane, eventId: string): void {
+    lane.busy.add(eventId);
+    this.inFlight.add(lane);
+  }
+
+  /** It no longer is; whether it was. */
+  end(lane: Lane, eventId: string): boolean {
+    const wasInFlight = lane.busy.delete(eventId);
+    if (lane.busy.size === 0) this.inFlight.delete(lane);
+    return wasInFlight;
   }
 
   /** The rows include everything up to this position. */

@@ -28,7 +28,7 @@ test('an endpoint with something to do keeps its lane, however many others there
   const waiting = new Set(['waiting']);
   const live = ['waiting', 'in flight', 'settled', 'queued', 'resting'].map((name) => lanes.of(endpoint(name)));
   const [, inFlight, settled, queued, resting] = live;
-  inFlight!.busy.add('event');
+  lanes.begin(inFlight!, 'event');
   settled!.settled.set('event', undefined);
   queued!.isQueued = true;
   resting!.restUntil = 2;
@@ -67,4 +67,20 @@ test('attempts that fail together are one failure, however many they are', () =>
   expect([lane.restUntil, lane.failuresInARow]).toEqual([1_000, 1]);
   rest(lane, 1_000);
   expect([lane.restUntil, lane.failuresInARow]).toEqual([3_000, 2]);
+});
+
+test('lanes with deliveries in flight are told until the last of them has ended', () => {
+  const lanes = new Lanes();
+  const [one, other] = ['one', 'other'].map((name) => lanes.of(endpoint(name)));
+  for (const eventId of ['first', 'second']) lanes.begin(one!, eventId);
+  lanes.begin(other!, 'third');
+  expect(lanes.busy()).toEqual([one, other]);
+  expect([lanes.end(one!, 'first'), lanes.end(other!, 'third'), lanes.end(other!, 'third')]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect(lanes.busy()).toEqual([one]);
+  lanes.end(one!, 'second');
+  expect(lanes.busy()).toEqual([]);
 });
