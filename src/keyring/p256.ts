@@ -34,7 +34,7 @@ export function signAllP256(digests: readonly Uint8Array[], privateKey: Uint8Arr
   const blinding = randomBytes(blindingLength * digests.length);
   const begun = digests.map((digest, at) => {
     const from = at * blindingLength;
-    return begin(Fn.create(numberOf(digest)), key, blinding.subarray(from, from + blindingLength));
+    return begin(Fn.create(numberOf(digest)), key, privateKey, blinding.subarray(from, from + blindingLength));
   });
   // All nonces for the price of one, which is a third of a signature.
   const inverses = FpInvertBatch(
@@ -44,10 +44,11 @@ export function signAllP256(digests: readonly Uint8Array[], privateKey: Uint8Arr
   return begun.map((one, at) => finish(one, inverses[at]!));
 }
 
-function begin(message: bigint, key: bigint, randomness: Uint8Array): Begun {
+/** `privateKey` is the key as bytes, so that no further copy of it is made that nobody wipes. */
+function begin(message: bigint, key: bigint, privateKey: Uint8Array, randomness: Uint8Array): Begun {
   // Arithmetic takes a time that depends on the numbers: it never sees a nonce or the key without a random factor.
   const blinding = numberOf(mapHashToField(randomness, ORDER));
-  const seed = Buffer.concat([Fn.toBytes(key), Fn.toBytes(message)]);
+  const seed = Buffer.concat([privateKey, Fn.toBytes(message)]);
   try {
     return nonces(seed, (bytes) => {
       const nonce = numberOf(bytes);

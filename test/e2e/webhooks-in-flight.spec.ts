@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { startCoordinator, type StampingClient, type TestCoordinator } from '../../src/testing/index.js';
-import { resultOf } from './login-world.js';
 import { until } from './until.js';
 import { WebhookReceiver } from './webhook-receiver.js';
 
@@ -20,22 +19,20 @@ afterAll(() => receiver.close());
 /** A new sub-organization with one member, who calls. */
 async function found() {
   const key = world.newKey();
-  const { subOrganizationId, rootUserIds } = resultOf(
-    await world.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7', {
-      subOrganizationName: `Sub ${++founded}`,
-      rootUsers: [
-        {
-          userName: 'Mallory',
-          apiKeys: [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: key.curve }],
-          authenticators: [],
-          oauthProviders: [],
-        },
-      ],
-      rootQuorumThreshold: 1,
-    }),
-  );
+  const { subOrganizationId, rootUserIds } = await world.client.perform('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+    subOrganizationName: `Sub ${++founded}`,
+    rootUsers: [
+      {
+        userName: 'Mallory',
+        apiKeys: [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: key.curve }],
+        authenticators: [],
+        oauthProviders: [],
+      },
+    ],
+    rootQuorumThreshold: 1,
+  });
   const client = world.clientFor(key, subOrganizationId);
-  const [userId] = rootUserIds as unknown as readonly string[];
+  const [userId] = rootUserIds!;
   const rename = (to: string) => client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId, userName: to });
   return { client, rename };
 }
