@@ -15,22 +15,39 @@ import { people } from './tour/people.js';
 import { openStage } from './tour/stage.js';
 
 interface RootFile {
-  readonly apiUrl: string;
+  /** Absent until a coordinator has listened. */
+  readonly apiUrl?: string;
   readonly organizationId: string;
   readonly apiPrivateKey?: string;
   readonly authProxyUrl?: string;
   readonly authProxyConfigId?: string;
 }
 
-async function readRoot(folder: string): Promise<RootFile & { readonly apiPrivateKey: string }> {
+async function readRoot(
+  folder: string,
+): Promise<RootFile & { readonly apiUrl: string; readonly apiPrivateKey: string }> {
   const file = join(folder, 'root.json');
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined)
     throw new BadUsage(`${file} does not exist: start a coordinator first (countersign start), in another terminal`);
-  const root = JSON.parse(text) as RootFile;
-  if (!root.apiPrivateKey)
+  const { apiUrl, apiPrivateKey, ...root } = parsed(text, file);
+  if (!apiPrivateKey)
     throw new BadUsage(`${file} has no private key (ROOT_API_PUBLIC_KEY was set): the tour needs one`);
-  return { ...root, apiPrivateKey: root.apiPrivateKey };
+  if (!apiUrl)
+    throw new BadUsage(
+      `${file} has no address: a coordinator began here, but ended before it listened. Start it again (countersign start), in ` +
+        'another terminal',
+    );
+  return { ...root, apiUrl, apiPrivateKey };
+}
+
+/** The text has a secret in it: no error may quote it. */
+function parsed(text: string, file: string): RootFile {
+  try {
+    return JSON.parse(text) as RootFile;
+  } catch {
+    throw new BadUsage(`${file} is not JSON: repair it; it holds the key that the tour needs`);
+  }
 }
 
 export interface TourOptions {

@@ -70,6 +70,33 @@ test(
 );
 
 test(
+  'after a start whose port was taken, the tour says that no coordinator has listened; of a file that it cannot read, it quotes nothing',
+  async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const attempt = installation.run(main, { PORT: String(port) });
+    expect((await attempt.exit).code).toBe(1);
+    other.close();
+    const { apiPrivateKey } = await installation.root();
+    const file = join(installation.dataDir, 'root.json');
+    const tour = async () => {
+      const { exit, stdout, stderr } = installation.run(countersign, {}, ['tour', '--data-dir', installation.dataDir]);
+      return { code: (await exit).code, stdout: stdout(), stderr: stderr() };
+    };
+    const first = await tour();
+    expect(first).toMatchObject({ code: 2, stdout: '' });
+    expect(first.stderr).toContain(`${file} has no address: a coordinator began here, but ended before it listened`);
+    await writeFile(file, `"${apiPrivateKey}`);
+    const second = await tour();
+    expect(second).toMatchObject({ code: 2, stdout: '' });
+    expect(second.stderr).toContain(`${file} is not JSON`);
+    expect(second.stderr).not.toContain(apiPrivateKey!.slice(0, 4));
+  },
+  patience,
+);
+
+test(
   'with ROOT_API_PUBLIC_KEY no private key is made, and the given one is the root user’s',
   async () => {
     const key = generateApiKeyPair((count) => crypto.getRandomValues(new Uint8Array(count)));
