@@ -1,4 +1,4 @@
-import { activityStatuses } from '../domain/activity/events.js';
+import { activityStatuses, type ActivityStatus } from '../domain/activity/events.js';
 import { intentIn } from '../domain/activity/recorded-form.js';
 import { evolveWithoutIntent, type ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEvent } from '../domain/activity/events.js';
@@ -25,12 +25,15 @@ type StoredActivity = ActivityRecord<string> & {
   readonly revisions: readonly number[];
 };
 
-/** As a row has it: the body of its first vote says what was intended. */
+/** Without what the body of its first vote says: what was intended. */
 type ActivityRow = Omit<StoredActivity, 'intent'>;
+
+/** As `doc` has it: the other columns, and the first vote, say the rest. */
+type ActivityDoc = Omit<ActivityRow, 'activityId' | 'organizationId' | 'type' | 'status' | 'fingerprint'>;
 
 export const activitiesModel: ReadModel = {
   name: 'activities',
-  version: 8,
+  version: 9,
   tables: ['activities', 'activity_fingerprints'],
   // In the order of submission, which is where new ones are written. Ids are random: what is ordered by them is small.
   schema: `
@@ -71,8 +74,8 @@ export const activitiesModel: ReadModel = {
         );
       }
     }
-    for (const [activityId, { submitted, record }] of changed) {
-      const { organizationId, type, status } = record;
+    for (const { submitted, record } of changed.values()) {
+      const { organizationId, activityId, type, status, fingerprint: _ofFirstVote, ...doc } = record;
       rows.run(
         `INSERT INTO activities VALUES (?, ?, ?, ?, ?, ?)
          ON CONFLICT (submitted) DO UPDATE SET status = excluded.status, doc = excluded.doc`,
@@ -81,7 +84,7 @@ export const activitiesModel: ReadModel = {
         activityId,
         type,
         status,
-        JSON.stringify(record),
+        JSON.stringify(doc satisfies ActivityDoc),
       );
     }
   },
@@ -108,18 +111,21 @@ function storedRow(rows: Rows, organizationId: string, activityId: string) {
   return row && { submitted: row.submitted, record: rowIn(row) };
 }
 
-/** Read, and not parsed yet: that of a large one takes a turn for itself. */
+/** Read, and its doc not parsed yet: that of a large one takes a turn for itself. */
 function activityRow(rows: Rows, organizationId: string, activityId: string) {
   const row = rows.get(
-    'SELECT submitted, doc FROM activities WHERE organization_id = ? AND activity_id = ?',
+    'SELECT submitted, type, status, doc FROM activities WHERE organization_id = ? AND activity_id = ?',
     organizationId,
     activityId,
   );
-  return row && { submitted: BigInt(row['submitted']!), text: String(row['doc']) };
+  if (!row) return undefined;
+  const columns = { organizationId, activityId, type: String(row['type']), status: row['status'] as ActivityStatus };
+  return { submitted: BigInt(row['submitted']!), columns, text: String(row['doc']) };
 }
 
-function rowIn({ text }: { readonly text: string }): ActivityRow {
-  return JSON.parse(text) as ActivityRow;
+function rowIn({ columns, text }: NonNullable<ReturnType<typeof activityRow>>): ActivityRow {
+  const doc = JSON.parse(text) as ActivityDoc;
+  return { ...columns, fingerprint: doc.votes[0]!.fingerprint, ...doc };
 }
 
 function withIntent(row: ActivityRow): StoredActivity {

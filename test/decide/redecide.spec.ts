@@ -250,14 +250,10 @@ function everyStatusIsTheMachines({ projecting }: BareCoordinator, events: reado
     expect([event.type, event.data.status]).toEqual([event.type, activityStatus(next)]);
     expect(event.data.status).not.toBe('ACTIVITY_STATUS_CREATED');
   }
-  const rows = projecting.rows.all('SELECT activity_id, status, doc FROM activities');
+  const rows = projecting.rows.all('SELECT activity_id, status FROM activities');
   const statuses = new Map(rows.map((row) => [String(row['activity_id']), String(row['status']) as ActivityStatus]));
   expect(statuses).toEqual(new Map([...machines].map(([id, snapshot]) => [id, activityStatus(snapshot)])));
-  for (const row of rows) {
-    const { status } = JSON.parse(String(row['doc'])) as { status: string };
-    expect(status).toBe(String(row['status']));
-    expect(status).not.toBe('ACTIVITY_STATUS_PENDING');
-  }
+  expect([...statuses.values()]).not.toContain('ACTIVITY_STATUS_PENDING');
 }
 
 function machineAfter(

@@ -22,7 +22,7 @@ const vote: Vote = {
   signature: 'aa',
   scheme: 'SIGNATURE_SCHEME_TK_API_P256',
 };
-const submitted: OrganizationEvent = {
+const submitted = {
   type: 'ActivitySubmitted',
   data: {
     activityId: id(1),
@@ -34,7 +34,7 @@ const submitted: OrganizationEvent = {
     vote,
     decision: { voteId: id(2), outcome: 'consensus-needed', by: 'none', policies: [], revision: 0 },
   },
-};
+} satisfies OrganizationEvent;
 
 test('a row keeps a signed body once, and the intent is read from it', () => {
   const rows = new ReadModelDatabase(':memory:');
@@ -44,5 +44,23 @@ test('a row keeps a signed body once, and the intent is read from it', () => {
   const { length } = String(rows.get('SELECT doc FROM activities')!['doc']);
   expect(length).toBeLessThan(1.1 * message.length);
   expect(activityOf(rows, organizationId, id(1)).intent).toEqual(intent);
+  rows.close();
+});
+
+test('what the columns of a row and its first vote say, its doc does not say again', () => {
+  const rows = new ReadModelDatabase(':memory:');
+  new Projector(rows, [activitiesModel, usersModel], { identity: 'test', head: 0n }).project(
+    recorded(organizationId, [submitted]),
+  );
+  const doc = JSON.parse(String(rows.get('SELECT doc FROM activities')!['doc'])) as object;
+  expect(Object.keys(doc)).toEqual(['revisions', 'timestampMs', 'votes', 'decisions', 'createdAt', 'updatedAt']);
+  const { activityId, type, status, fingerprint } = submitted.data;
+  expect(activityOf(rows, organizationId, id(1))).toMatchObject({
+    activityId,
+    organizationId,
+    type,
+    status,
+    fingerprint,
+  });
   rows.close();
 });
