@@ -49,7 +49,16 @@ export function allowOrigins(fastify: FastifyInstance): void {
   });
 }
 
-/** A browser inside the operators' network would read it for pages of others. */
+/**
+ * A browser inside the operators' network would read it for pages of others. The router decodes a path before it compares it;
+ * what cannot be decoded leads nowhere.
+ */
 function isForOperators({ url }: FastifyRequest): boolean {
-  return operatorPaths.test(url);
+  if (!url.includes('%')) return operatorPaths.test(url);
+  const [path] = url.split('?', 1);
+  try {
+    return operatorPaths.test(decodeURIComponent(path!));
+  } catch {
+    return true;
+  }
 }

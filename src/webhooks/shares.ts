@@ -49,35 +49,45 @@ export function roomOfEndpoint({
   return isProven ? mostPerEndpoint : 1;
 }
 
-/** Where an endpoint waits: unproven endpoints have separate turns within their organization. */
+/**
+ * Where an endpoint waits. Unproven ones have separate turns; they are apart before anything else is, so that a used-up share
+ * of theirs closes all that wait for it in one test, however many organizations those are of.
+ */
 export function lanePath(lane: {
   readonly path: QueuePath;
   readonly isProven: boolean;
   readonly endpointId: string;
 }): QueuePath {
-  return [...lane.path, lane.isProven ? 'proven' : 'unproven', lane.endpointId];
+  return [lane.isProven ? 'proven' : 'unproven', ...lane.path, lane.endpointId];
 }
 
 /** Which of the waiting ones, by prefixes of their `lanePath`, may have their turn given what is in flight. */
 export function openTo(lanes: readonly LaneUse[]): (path: QueuePath) => boolean {
   const organizations = usesOf(lanes);
   const all = inFlight([...organizations.values()]);
-  return (path) => {
+  const strangersUse = new Map<string, ReturnType<typeof inFlight>>();
+  const ofStrangers = (parent: string) => {
+    const known = strangersUse.get(parent);
+    if (known) return known;
+    const use = inFlight([...organizations.values()].filter((one) => one.parent === parent));
+    strangersUse.set(parent, use);
+    return use;
+  };
+  return ([kind, ...path]) => {
+    const isUnproven = kind === 'unproven';
     if (all.busy >= most.all) return false;
-    const isUnproven = path.at(-1) === 'unproven';
     if (isUnproven && all.unproven >= most.unproven) return false;
     const parent = strangersOf(path);
-    const isOfStrangers = parent !== undefined;
-    const strangers = inFlight([...organizations.values()].filter((use) => isOfStrangers && use.parent === parent));
-    if (isOfStrangers && path.length === 3) return strangers.busy < most.ofStrangers;
-    const use = organizations.get((isUnproven ? path.slice(0, -1) : path).join(' '));
-    if (isUnproven) {
-      if (!isOfStrangers) return (use?.unproven ?? 0) < most.unprovenOfParent;
-      return (use?.unproven ?? 0) < most.unprovenOfOne && strangers.unproven < most.unprovenOfStrangers;
+    const strangers = parent === undefined ? undefined : ofStrangers(parent);
+    if (strangers && path.length === 3) {
+      if (isUnproven && strangers.unproven >= most.unprovenOfStrangers) return false;
+      return strangers.busy < most.ofStrangers;
     }
+    const use = organizations.get(path.join(' '));
     if (!use) return true;
+    if (isUnproven && use.unproven >= (strangers ? most.unprovenOfOne : most.unprovenOfParent)) return false;
     if (all.beyondFirst >= most.beyondFirst) return false;
-    if (!isOfStrangers) return use.busy < most.ofParent;
+    if (!strangers) return use.busy < most.ofParent;
     return use.busy < most.ofOne && strangers.beyondFirst < most.beyondFirstOfStrangers;
   };
 }

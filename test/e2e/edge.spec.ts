@@ -236,7 +236,17 @@ test('what is nested without end is refused, wherever it stands', async () => {
 describe('what is for operators', () => {
   const foreign = { origin: 'https://evil.example' };
 
-  test.each(['/metrics', '/docs', '/openapi.json', '/health/live', '/health/ready', '/internal/v1/auth-proxy/stamp'])(
+  const paths = [
+    '/metrics',
+    '/docs',
+    '/openapi.json',
+    '/health/live',
+    '/health/ready',
+    '/internal/v1/auth-proxy/stamp',
+  ];
+  const encoded = (path: string) => path.replace(/\w/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
+
+  test.each([...paths, ...paths.map(encoded), '/metrics?%zz', '/metrics%zz'])(
     '%s answers no page of another origin',
     async (path) => {
       const preflight = { method: 'OPTIONS', headers: { ...foreign, 'access-control-request-method': 'GET' } };

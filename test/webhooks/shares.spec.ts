@@ -94,6 +94,29 @@ describe('places for webhook deliveries', () => {
     expect(started(endpoints(1, false, 'other'), [{ ...one!, busy: 32 }])).toEqual({ other: 1 });
   });
 
+  it('takes so many tests to give, however many wait for a share that is used up', () => {
+    const slow = begun(children(6, 10, false));
+    const good = begun(children(8, 10, true, 'other parent'));
+    const testsFor = (count: number, isProven: boolean, parentId?: string) => {
+      const waiting = new FairQueue<Endpoint>();
+      for (const one of children(count, 1, isProven, parentId)) waiting.push(lanePath(one), one);
+      const isOpen = openTo([...slow, ...good]);
+      let tests = 0;
+      const found = waiting.shift((path) => {
+        tests += 1;
+        return isOpen(path);
+      });
+      return { found: found?.endpointId, tests };
+    };
+    expect(slow).toHaveLength(24);
+    expect(testsFor(3_000, false)).toEqual({ found: undefined, tests: 4 });
+    expect(testsFor(6, false).found).toBeUndefined();
+    // Those that have something in flight are asked one by one.
+    const { found, tests } = testsFor(3_000, true, 'other parent');
+    expect(found).toBe('child 8 of other parent 0');
+    expect(tests).toBe(4 + 8 + 2);
+  });
+
   it('are left for a good endpoint, whatever strangers do', () => {
     const strangers = [...children(50, 20, false), ...children(50, 20, true)];
     expect(started([...strangers, ...endpoints(1, true, 'parent')])).toMatchObject({ parent: 8 });
