@@ -44,6 +44,16 @@ export default tseslint.config(
     },
   },
   { files: ['src/domain/**', 'src/activities/**'], rules: { 'no-restricted-syntax': ['error', ...noWorld] } },
+  // It holds a thread until the name server answers: see src/http-client/host-addresses.ts.
+  {
+    files: ['src/**'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        ...['node:dns', 'node:dns/promises'].map((name) => ({ name, importNames: ['lookup', 'promises'] })),
+      ],
+    },
+  },
   // The types of jest are extended in this way alone.
   {
     files: ['test/e2e/harness.spec.ts'],

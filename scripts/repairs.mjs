@@ -1182,6 +1182,24 @@ export const repairs = [
   // Small and sharp.
   {
     rule: 'edge',
+    repair: 'Paths that are for operators are so however they are encoded.',
+    file: 'src/http/cors.ts',
+    from: 'operatorPaths.test(decodeURIComponent(path!))',
+    to: 'operatorPaths.test(path!)',
+    test: 'test/e2e/edge.spec.ts',
+    named: 'no page of another origin',
+  },
+  {
+    rule: 'R5',
+    repair: 'A look-up of a host holds no thread while a name server does not answer.',
+    file: 'src/http-client/guarded-fetch.ts',
+    from: 'const systemResolver = hostAddresses();',
+    to: "const systemResolver: ResolveHost = async (host) => (await (await import('node:dns/promises')).lookup(host, { all: true })).map(({ address }) => address);",
+    test: 'test/http-client/host-addresses.spec.ts',
+    named: 'a guarded request looks hosts up in this way',
+  },
+  {
+    rule: 'edge',
     repair: 'Pages of other origins read nothing that is for operators.',
     file: 'src/http/cors.ts',
     from: 'return operatorPaths.test(url);',

@@ -1,7 +1,7 @@
-import { lookup } from 'node:dns/promises';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { hostAddresses, type ResolveHost } from './host-addresses.js';
 import { KeptConnections, type KeepableRequest } from './kept-connections.js';
 import { isReachable } from './reachable-address.js';
 
@@ -70,11 +70,7 @@ export interface GuardedResponse {
  */
 export type GuardedFetch = (url: string, request?: GuardedRequest) => Promise<GuardedResponse>;
 
-/** All addresses of a host name, as text. */
-type ResolveHost = (host: string) => Promise<readonly string[]>;
-
-const systemResolver: ResolveHost = async (host) =>
-  (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+const systemResolver = hostAddresses();
 
 const maxUrlLength = 2_048;
 const defaultMaxBytes = 128 * 1_024;
