@@ -43,8 +43,24 @@ export async function foundOrganization(
   founding: Founding,
   authProxyKey?: { readonly vaultId: string; readonly publicKey: string },
 ): Promise<void> {
-  const { organizationId, organizationName, userId, userName, apiPublicKey, curve, at } = founding;
-  const events: readonly OrganizationEvent[] = [
+  const { organizationId, at } = founding;
+  const events = [
+    ...rootBeginning(founding),
+    ...(authProxyKey ? authProxyEnabled({ ...authProxyIds(organizationId), ...authProxyKey }) : []),
+  ];
+  await recordFounding(store, organizationId, events, at);
+}
+
+/** What a founding says: the first events of an organization, before its auth proxy. */
+export function rootBeginning({
+  organizationId,
+  organizationName,
+  userId,
+  userName,
+  apiPublicKey,
+  curve,
+}: Founding): readonly OrganizationEvent[] {
+  return [
     { type: 'OrganizationCreated', data: { organizationId, name: organizationName } },
     { type: 'UserCreated', data: { userId, userName, userTags: [] } },
     {
@@ -59,9 +75,7 @@ export async function foundOrganization(
       },
     },
     { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } },
-    ...(authProxyKey ? authProxyEnabled({ ...authProxyIds(organizationId), ...authProxyKey }) : []),
   ];
-  await recordFounding(store, organizationId, events, at);
 }
 
 /** A sub-organization as recorded by its parent. */

@@ -108,7 +108,15 @@ export function verifyCanonicalChain(previousHash: string, event: RecordedEvent)
   throw new BrokenChain(event.stream, event.revision, 'its hash does not follow from its content and its predecessor');
 }
 
-function recordedLink({ stream, revision, metadata }: RecordedEvent): string {
+function recordedLink(event: RecordedEvent): string {
+  const { stream, revision } = event;
+  let metadata: unknown;
+  try {
+    // A stored text is parsed only now.
+    ({ metadata } = event);
+  } catch (cause) {
+    throw new BrokenChain(stream, revision, cause instanceof Error ? cause.message : String(cause));
+  }
   if (typeof metadata === 'object' && metadata !== null && 'hash' in metadata) return metadata.hash as string;
   throw new BrokenChain(stream, revision, 'the event has no hash');
 }

@@ -1,32 +1,106 @@
 import { isDeepStrictEqual } from 'node:util';
-import { beginningOf, recordedChild } from '../decide/found-organization.js';
+import {
+  authProxyIds,
+  beginningOf,
+  recordedChild,
+  rootBeginning,
+  type Founding,
+} from '../decide/found-organization.js';
+import { authProxyEnabled } from '../domain/organization/auth-proxy.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
+import { eventOf, isDeciding } from './deciding-events.js';
+
+/** How an organization's stream begins: with so many events that no decision in it has recorded. */
+export interface Beginning {
+  readonly length: number;
+  /** What is wrong, as a sentence. */
+  readonly problem?: string;
+}
 
 /**
- * A sub-organization must match what its parent recorded about it.
- * @returns what is wrong, as a sentence
+ * A sub-organization must begin as its parent recorded it, and the root organization as it was installed, if it was not
+ * imported for tests.
+ * @param recorded the first event of its stream
+ * @param installed the root organization, if the store says which one it is
  */
-export async function foundingProblem(
+export async function beginningIn(
   store: EventReader,
   organizationId: string,
   recorded: RecordedEvent,
-): Promise<string | undefined> {
+  installed: Founding | undefined,
+): Promise<Beginning> {
   const { parentOrganizationId, parentRevision } = recorded.data as {
     readonly parentOrganizationId?: string;
     readonly parentRevision?: number;
   };
-  if (parentOrganizationId === undefined || parentRevision === undefined) return undefined;
-  for await (const said of store.read(organizationStream(parentOrganizationId), parentRevision)) {
-    const child = recordedChild(said, parentRevision);
-    if (child?.subOrganizationId !== organizationId) break;
-    const beginning = beginningOf(child).map(factOf);
-    const stored = await firstOf(store, recorded.stream, beginning.length);
-    const isAlike = isDeepStrictEqual(stored.map(factOf), beginning);
-    return isAlike ? undefined : `it does not begin as \`${parentOrganizationId}\` recorded it`;
+  if (parentOrganizationId === undefined) {
+    return installed?.organizationId === organizationId && !installed.imported
+      ? asInstalled(store, recorded, installed)
+      : { length: await ofOneCause(store, recorded) };
   }
-  return `organization \`${parentOrganizationId}\` has not recorded this sub-organization at its revision ${parentRevision}`;
+  const from = parentRevision ?? 0;
+  if (!Number.isSafeInteger(from) || from < 0) return wrong(`it names revision ${from} of its parent, which cannot be`);
+  const parent = `organization \`${parentOrganizationId}\``;
+  for await (const said of store.read(organizationStream(parentOrganizationId), from)) {
+    const child = recordedChild(said, said.revision);
+    if (child?.subOrganizationId === organizationId) {
+      if (parentRevision === undefined)
+        return wrong(`it does not name revision ${said.revision} of ${parent}, which founded it`);
+      const beginning = beginningOf(child).map(factOf);
+      const stored = await firstOf(store, recorded.stream, beginning.length);
+      return isDeepStrictEqual(stored.map(factOf), beginning)
+        ? { length: beginning.length }
+        : wrong(`it does not begin as \`${parentOrganizationId}\` recorded it`);
+    }
+    if (parentRevision !== undefined) break;
+    // Earlier releases recorded a sub-organization without its beginning.
+    if (said.type === 'SubOrganizationCreated' && isNamed(said, organizationId))
+      return { length: await ofOneCause(store, recorded) };
+  }
+  return wrong(
+    parentRevision === undefined
+      ? `${parent} has not recorded this sub-organization`
+      : `${parent} has not recorded this sub-organization at its revision ${parentRevision}`,
+  );
+}
+
+/** What follows is not blamed for it again. */
+const wrong = (problem: string): Beginning => ({ length: Infinity, problem });
+
+function isNamed({ data }: RecordedEvent, organizationId: string): boolean {
+  return (data as { readonly subOrganizationId?: unknown }).subOrganizationId === organizationId;
+}
+
+async function asInstalled(store: EventReader, recorded: RecordedEvent, installed: Founding): Promise<Beginning> {
+  const root = rootBeginning(installed);
+  const stored = (await firstOf(store, recorded.stream, root.length + 4)).map(eventOf);
+  if (!isDeepStrictEqual(stored.slice(0, root.length).map(saidBy), root.map(saidBy)))
+    return wrong('it does not begin as `installation-root` recorded it');
+  const enabled = stored.at(-1);
+  if (stored.length <= root.length || enabled?.type !== 'AuthProxyEnabled') return { length: root.length };
+  const { vaultId, publicKey } = enabled.data;
+  const proxy = authProxyEnabled({ ...authProxyIds(installed.organizationId), vaultId, publicKey });
+  const isAlike = isDeepStrictEqual(stored.slice(root.length).map(saidBy), proxy.map(saidBy));
+  return { length: isAlike ? root.length + proxy.length : root.length };
+}
+
+const saidBy = ({ type, data }: { readonly type: string; readonly data: unknown }) => ({ type, data });
+
+/** How many events at the beginning have the cause of the first, and decide nothing. */
+async function ofOneCause(store: EventReader, first: RecordedEvent): Promise<number> {
+  let count = 0;
+  for await (const event of store.read(first.stream)) {
+    if (causeOf(event) !== causeOf(first) || isDeciding(eventOf(event))) break;
+    count += 1;
+  }
+  return count;
+}
+
+function causeOf({ metadata }: RecordedEvent): string {
+  const { at, $correlationId, $causationId } = metadata as EventMetadata;
+  return JSON.stringify([at, $correlationId, $causationId]);
 }
 
 async function firstOf(store: EventReader, stream: string, count: number): Promise<RecordedEvent[]> {

@@ -7,7 +7,7 @@ import { marksImport } from '../domain/organization/imported.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
-import { foundingProblem } from './check-founding.js';
+import { beginningIn } from './check-founding.js';
 import { CheckedChains, isChained } from './checked-chains.js';
 import { CheckedStamps, type StampVerifier } from './checked-stamps.js';
 import { foldTo } from './fold-to.js';
@@ -27,6 +27,8 @@ interface Followed {
   last: RecordedEvent | undefined;
   /** The last event that recorded a decision. */
   deciding: RecordedEvent | undefined;
+  /** With how many events it begins that none of its decisions has recorded. */
+  beginning: number;
 }
 
 /** @see History.soFar */
@@ -34,7 +36,8 @@ interface State {
   readonly findings: Finding[];
   readonly counts: History['counts'];
   readonly hashes: CheckedChains['ends'];
-  readonly isImported: boolean;
+  readonly installed: Founding | undefined;
+  readonly isNumbered: boolean;
   readonly organizations: readonly (readonly [
     string,
     Omit<Followed, 'redeciding'> & { readonly folded: ReturnType<Redeciding['soFar']> },
@@ -47,8 +50,10 @@ const organizationName = /^organization-(.+)$/;
 export class History {
   findings: Finding[] = [];
   readonly counts = { decisions: 0, unnumbered: 0, stamps: 0, stampsNotKept: 0, stampsRedacted: 0 };
-  /** Imported by a test harness (docs/adr/0065). */
-  private isImported = false;
+  /** The root organization, by the first event of `installation-root`. */
+  private installed: Founding | undefined;
+  /** Whether a decision of before said which rules made it. */
+  private isNumbered = false;
   private readonly chains = new CheckedChains();
   private readonly organizations = new Map<string, Followed>();
   /** The organization whose last decision has not been made again yet. */
@@ -78,18 +83,36 @@ export class History {
     if (!isChained(recorded.stream)) return;
     const hash = this.chains.follow(recorded, (problem) => this.found(recorded, problem));
     const organizationId = organizationName.exec(recorded.stream)?.[1];
-    if ((recorded.metadata as Partial<EventMetadata> | null)?.redacted && !this.isImported) {
-      this.found(recorded, 'it is marked as redacted, which only events in a history imported for tests may be');
-    }
-    if (organizationId === undefined) {
-      if (recorded.type === 'CoordinatorInstalled')
-        this.isImported = (recorded.data as Founding).imported !== undefined;
-      if (hash !== undefined && recorded.type === 'ActivityDenied') await this.checkDenial(recorded);
+    const followed = organizationId === undefined ? undefined : this.followed(organizationId);
+    if (hash === undefined) {
+      if (followed) followed.isLost = true;
       return;
     }
-    const followed = this.followed(organizationId);
-    if (hash === undefined) followed.isLost = true;
-    else if (!followed.isLost) await this.checkEvent(organizationId, followed, recorded, hash);
+    try {
+      if ((recorded.metadata as EventMetadata).redacted && !this.isImported) {
+        this.found(recorded, 'it is marked as redacted, which only events in a history imported for tests may be');
+      }
+      if (!followed) await this.checkOther(recorded);
+      else if (!followed.isLost) await this.checkEvent(organizationId!, followed, recorded, hash);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      this.found(recorded, `cannot be read: ${messageOf(error)}`);
+      if (followed) followed.isLost = true;
+    }
+  }
+
+  /** Imported by a test harness (docs/adr/0065). */
+  private get isImported(): boolean {
+    return this.installed?.imported !== undefined;
+  }
+
+  /** An event of a chained stream that is no organization's. */
+  private async checkOther(recorded: RecordedEvent): Promise<void> {
+    const { stream, revision, type, data } = recorded;
+    if (type === 'ActivityDenied') await this.checkDenial(recorded);
+    if (type !== 'CoordinatorInstalled') return;
+    if (stream === 'installation-root' && revision === 0) this.installed = data as Founding;
+    else this.found(recorded, 'only the first event of `installation-root` says what was installed');
   }
 
   /**
@@ -104,27 +127,29 @@ export class History {
   /** Everything needed to continue elsewhere, serializable by `v8.serialize`. */
   async soFar(): Promise<State> {
     await this.settled();
-    const { findings, counts, isImported } = this;
+    const { findings, counts, installed, isNumbered } = this;
     const hashes = this.chains.ends;
     const organizations = [...this.organizations].map(([organizationId, followed]) => {
-      const { redeciding, words, isLost, last, deciding } = followed;
+      const { redeciding, words, isLost, last, deciding, beginning } = followed;
       const folded = redeciding.soFar();
-      return [organizationId, { folded, words, isLost, last: plainly(last), deciding: plainly(deciding) }] as const;
+      const plain = { last: plainly(last), deciding: plainly(deciding) };
+      return [organizationId, { folded, words, isLost, beginning, ...plain }] as const;
     });
-    return { findings, counts, hashes, isImported, organizations };
+    return { findings, counts, hashes, installed, isNumbered, organizations };
   }
 
   /** Continues from another one's state. */
   goOn(state: unknown): void {
-    const { findings, counts, hashes, isImported, organizations } = state as State;
+    const { findings, counts, hashes, installed, isNumbered, organizations } = state as State;
     this.findings = findings;
-    this.isImported = isImported;
+    this.installed = installed;
+    this.isNumbered = isNumbered;
     this.chains.ends = hashes;
     Object.assign(this.counts, counts);
-    for (const [organizationId, { folded, words, isLost, last, deciding }] of organizations) {
+    for (const [organizationId, { folded, ...rest }] of organizations) {
       const followed = this.followed(organizationId);
       followed.redeciding.goOn(folded);
-      Object.assign(followed, { words, isLost, last, deciding });
+      Object.assign(followed, rest);
     }
   }
 
@@ -143,7 +168,14 @@ export class History {
     const known = this.organizations.get(organizationId);
     if (known) return known;
     const redeciding = new Redeciding(this.registry, (authority) => this.parentsAt(authority));
-    const made: Followed = { redeciding, words: new Set(), isLost: false, last: undefined, deciding: undefined };
+    const made: Followed = {
+      redeciding,
+      words: new Set(),
+      isLost: false,
+      last: undefined,
+      deciding: undefined,
+      beginning: 0,
+    };
     this.organizations.set(organizationId, made);
     return made;
   }
@@ -170,23 +202,44 @@ export class History {
         if (followed.isLost) return;
         this.open = followed;
         followed.deciding = recorded;
-        if (!isNumbered(event)) this.counts.unnumbered++;
+        this.noteNumber(recorded, event);
         this.parent = await this.parentOf(event);
-      } else if (marksImport(event)) {
+      } else if (marksImport(event) && this.isImported) {
         // No decision has it among its effects.
         this.end();
-      }
+      } else if (this.open !== followed) await this.checkUndecided(organizationId, followed, recorded, event);
       followed.redeciding.take(recorded, hash);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       this.lost(followed, error);
       return;
     }
+    if (isVoted(event)) await this.checkVote(followed, recorded, event.data.vote);
+  }
+
+  /** An event outside of every decision: an organization begins with some, and has no others. */
+  private async checkUndecided(
+    organizationId: string,
+    followed: Followed,
+    recorded: RecordedEvent,
+    event: OrganizationEvent,
+  ): Promise<void> {
     if (event.type === 'OrganizationCreated') {
-      const problem = await foundingProblem(this.store, organizationId, recorded);
+      const { length, problem } = await beginningIn(this.store, organizationId, recorded, this.installed);
+      followed.beginning = length;
       if (problem !== undefined) this.found(recorded, problem);
     }
-    if (isVoted(event)) await this.checkVote(followed, recorded, event.data.vote);
+    if (recorded.revision >= followed.beginning) this.found(recorded, 'no decision has recorded it');
+  }
+
+  /** Rules are numbered since one release: what claims to be older cannot come later. */
+  private noteNumber(recorded: RecordedEvent, event: OrganizationEvent): void {
+    if (isNumbered(event)) this.isNumbered = true;
+    else {
+      this.counts.unnumbered++;
+      if (this.isNumbered && !this.isImported)
+        this.found(recorded, 'it does not say which rules decided, as decisions before it do');
+    }
   }
 
   /** The parent's decision in its sub-organization was based on one revision of the parent's stream. */

@@ -13,7 +13,7 @@ export interface Kept {
 }
 
 /** The form of the state differs between releases, and so may the result of the rest. */
-const format = `1 ${snapshotVersion} ${rulesNumber}`;
+const format = `2 ${snapshotVersion} ${rulesNumber}`;
 
 /**
  * The file in which a verification saves its progress. It is trusted when read: whoever can write it decides what

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import Database from 'libsql';
 import { activities } from '../../src/activities/index.js';
 import { fingerprintOf } from '../../src/decide/fingerprint.js';
+import { rootBeginning } from '../../src/decide/found-organization.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { Vote } from '../../src/domain/activity/events.js';
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
@@ -100,6 +101,9 @@ function runFrom(events: readonly Event[], start: number): Event[] {
   const length = events.slice(start + 1).findIndex(isDeciding);
   return events.slice(start, length < 0 ? undefined : start + 1 + length);
 }
+
+const anId = () => crypto.randomUUID() as string;
+const mallory = { userId: anId(), userName: 'Mallory', userTags: [] };
 
 /** Where the first event that fits stands in all streams. */
 function find(history: History, fits: (event: Event, at: number, events: readonly Event[]) => boolean) {
@@ -460,7 +464,149 @@ describe('verifyHistory', () => {
         isSealed: true,
       };
     },
+    'a sub-organization that does not say where its parent recorded it': (history) => {
+      const { stream, events } = find(
+        history,
+        ({ type, data }) => type === 'OrganizationCreated' && 'parentRevision' in data,
+      );
+      const { parentRevision: _where, ...data } = events[0]!.data;
+      return {
+        stream,
+        events: events.with(0, { ...events[0]!, data }),
+        at: 0,
+        says: /does not name revision \d+ of organization `.*`, which founded it/,
+        isSealed: true,
+      };
+    },
+    'an event behind those that a sub-organization begins with': (history) => {
+      const { stream, events } = find(
+        history,
+        ({ type, data }) => type === 'OrganizationCreated' && 'parentRevision' in data,
+      );
+      const at = events.findIndex(isDeciding);
+      const forged = { ...events[0]!, id: anId(), type: 'UserCreated', data: mallory };
+      return {
+        stream,
+        events: events.toSpliced(at < 0 ? events.length : at, 0, forged),
+        at: at < 0 ? events.length : at,
+        says: /no decision has recorded it/,
+        isSealed: true,
+      };
+    },
+    'a decision that does not say its rules, behind one that does': (history) => {
+      const rulesIn = ({ data }: Event) => (data['decision'] as { rules?: number } | undefined)?.rules;
+      const { stream, events, at } = find(
+        history,
+        (event, index, all) =>
+          event.type === 'ActivitySubmitted' &&
+          rulesIn(event) !== undefined &&
+          all.slice(0, index).some((before) => rulesIn(before) !== undefined),
+      );
+      const { rules: _rules, ...decision } = events[at]!.data['decision'] as { rules?: number };
+      return {
+        stream,
+        events: events.with(at, { ...events[at]!, data: { ...events[at]!.data, decision } }),
+        at,
+        says: /does not say which rules decided/,
+        isSealed: true,
+      };
+    },
   };
+
+  /** Appends events to a stream, in a chain that fits. */
+  async function forge(
+    store: EventStore,
+    stream: string,
+    ...facts: { readonly type: string; readonly data: object }[]
+  ): Promise<number> {
+    const before: RecordedEvent[] = [];
+    for await (const event of store.read(stream)) before.push(event);
+    const last = before.at(-1);
+    const metadata = (last?.metadata as EventMetadata | undefined) ?? {
+      at: 1,
+      schemaVersion: 1,
+      $correlationId: anId(),
+      $causationId: anId(),
+    };
+    const forged = facts.map(({ type, data }) => ({
+      id: anId(),
+      type,
+      data: { ...data },
+      metadata: { ...metadata, hash: '' },
+    }));
+    const sealed = sealAgain(stream, [...(before as Event[]), ...forged]).slice(before.length);
+    await store.append(stream, sealed, before.length === 0 ? 'no-stream' : before.length - 1);
+    return before.length;
+  }
+
+  it.each(['installation-boots', 'claims-x', 'sends-x'])(
+    'names events that no decision has recorded, behind one in `%s`',
+    async (other) => {
+      const store = new InMemoryEventStore();
+      const history = golden();
+      const stream = [...history.keys()].at(-1)!;
+      for (const [name, events] of history) await store.append(name, events, 'no-stream');
+      await forge(store, other, { type: 'Told', data: {} });
+      const at = await forge(
+        store,
+        stream,
+        { type: 'UserCreated', data: mallory },
+        { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [mallory.userId] } },
+        { type: 'HistoryImported', data: { redacted: false, testKeys: [] } },
+      );
+      const { findings } = await verified(new Map(), {}, store);
+      expect(placesIn(findings)).toEqual(
+        [at, at + 1, at + 2].map((revision) => [stream, revision, 'no decision has recorded it']),
+      );
+    },
+  );
+
+  it('names another stream that says what was installed, and does not believe it', async () => {
+    const store = new InMemoryEventStore();
+    const history = golden();
+    await forge(store, 'claims-x', { type: 'CoordinatorInstalled', data: { imported: { redacted: true } } });
+    const { stream, events, at } = find(history, ({ type }) => type === 'ActivityApproved');
+    const unsigned = withVote(events[at]!, { signature: '' });
+    const redacted: Event = { ...unsigned, metadata: { ...unsigned.metadata, redacted: true } };
+    history.set(stream, sealAgain(stream, events.with(at, redacted)));
+    const { findings } = await verified(history, {}, store);
+    const places = placesIn(findings);
+    expect(places).toContainEqual([
+      'claims-x',
+      0,
+      expect.stringMatching(/only the first event of `installation-root`/),
+    ]);
+    expect(places).toContainEqual([stream, at, expect.stringMatching(/marked as redacted/)]);
+    expect(places).toContainEqual([stream, at, expect.stringMatching(/stamp .* does not verify/)]);
+  });
+
+  it('names a root organization that does not begin as it was installed', async () => {
+    const store = new InMemoryEventStore();
+    const organizationId = anId();
+    const founding = {
+      organizationId,
+      organizationName: 'Root organization',
+      userId: anId(),
+      userName: 'Root user',
+      apiPublicKey: '02'.repeat(33),
+      curve: 'API_KEY_CURVE_P256',
+      at: 1,
+    } as const;
+    const { userId } = founding;
+    await forge(store, 'installation-root', { type: 'CoordinatorInstalled', data: founding });
+    const stream = `organization-${organizationId}`;
+    await forge(store, stream, ...rootBeginning({ ...founding, apiPublicKey: '03'.repeat(33) }));
+    expect(placesIn((await verified(new Map(), {}, store)).findings)).toEqual([
+      [stream, 0, 'it does not begin as `installation-root` recorded it'],
+    ]);
+    const right = new InMemoryEventStore();
+    await forge(right, 'installation-root', { type: 'CoordinatorInstalled', data: founding });
+    await forge(right, stream, ...rootBeginning(founding));
+    const more = await forge(right, stream, { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } });
+    expect(placesIn((await verified(new Map(), {}, right)).findings)).toEqual([
+      [stream, more, 'no decision has recorded it'],
+    ]);
+  });
 
   it.each(Object.keys(forgeries))('names the event of %s', async (name) => {
     const history = golden();
@@ -470,7 +616,7 @@ describe('verifyHistory', () => {
     expect(placesIn(findings)).toContainEqual([stream, at, expect.stringMatching(says)]);
   });
 
-  it('names the event in whose text one flipped bit has left no UTF-8', async () => {
+  it.each(['data', 'metadata'])('names the event in whose %s one flipped bit has left no UTF-8', async (column) => {
     const folder = await mkdtemp(join(tmpdir(), 'countersign-verify-'));
     try {
       const file = join(folder, 'events.db');
@@ -480,13 +626,13 @@ describe('verifyHistory', () => {
       const place = [stream!, 3] as const;
       const database = new Database(file);
       const { data } = database
-        .prepare('SELECT CAST(data AS BLOB) AS data FROM events WHERE stream = ? AND revision = ?')
+        .prepare(`SELECT CAST(${column} AS BLOB) AS data FROM events WHERE stream = ? AND revision = ?`)
         .get([...place]) as { data: Buffer };
       const flipped = Buffer.from(data);
       const inTheLastText = flipped.lastIndexOf('"') - 1;
       flipped[inTheLastText]! |= 0x80;
       database
-        .prepare('UPDATE events SET data = CAST(? AS TEXT) WHERE stream = ? AND revision = ?')
+        .prepare(`UPDATE events SET ${column} = CAST(? AS TEXT) WHERE stream = ? AND revision = ?`)
         .run([flipped, ...place]);
       database.close();
       const store = await SqliteEventStore.openForReading(file);

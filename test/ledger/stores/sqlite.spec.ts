@@ -211,6 +211,26 @@ describe('opening', () => {
     );
   });
 
+  it.each([
+    ['position = -10', 'an event at position -10'],
+    ['position = 9007199254740993', 'an event at position 9007199254740993'],
+    ['position = 9223372036854775807', 'an event at position 9223372036854775807'],
+    ['stream = CAST(stream AS BLOB)', 'an event whose stream is no text'],
+  ])(
+    'refuses a file in which something else has set %s, which one reader sees and another does not',
+    async (change, what) => {
+      const store = await open();
+      await store.append('organization-1', [anEvent(), anEvent()], 'no-stream');
+      await store.close();
+      const database = new Database(file);
+      database.exec(`UPDATE events SET ${change} WHERE revision = 1`);
+      database.close();
+      const problem = `the event store \`${file}\` has ${what}, which no coordinator wrote: restore a backup`;
+      await expect(SqliteEventStore.open(file)).rejects.toThrow(problem);
+      await expect(SqliteEventStore.openForReading(file)).rejects.toThrow(problem);
+    },
+  );
+
   it('refuses what is not an event store', async () => {
     await writeFile(file, 'not a database at all, but long enough to be looked at'.repeat(100));
     await expect(open()).rejects.toThrow(`the file \`${file}\` is not a database: choose another file`);
@@ -704,7 +724,7 @@ describe('a chain that is checked where it is read', () => {
         links.push(hash);
       }
     };
-    await expect(walk()).rejects.toThrow(SyntaxError);
+    await expect(walk()).rejects.toThrow(BrokenChain);
     expect(links).toEqual(hashes);
   });
 });

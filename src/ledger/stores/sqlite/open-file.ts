@@ -2,7 +2,7 @@ import Database from 'libsql';
 import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { FileLocked, lockFile } from './file-lock.js';
 import { EventFile } from './event-file.js';
-import { notOurs, SCHEMA, schemaVersion, tablesIn } from './schema.js';
+import { notOurs, refuseOddRows, SCHEMA, schemaVersion, tablesIn } from './schema.js';
 import { MAX_LOG, PATIENCE } from './write-ahead-log.js';
 
 /** Memory for pages of the file, in KiB. Others come from the system's memory for files, which a larger cache only has twice. */
@@ -41,6 +41,7 @@ export function openForWriting(file: string): EventFile {
       if (tablesIn(database) > 0) throw notOurs(file);
       database.exec(SCHEMA);
     }
+    refuseOddRows(file, database);
     database.exec('COMMIT');
     writeFileSync(pidFile(file), String(process.pid), { mode: 0o600 });
     const events = new EventFile(file, database, release);
@@ -62,6 +63,7 @@ export function openForReading(file: string): EventFile {
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
     database.exec('PRAGMA query_only = ON');
     if (schemaVersion(file, database) === 0) throw notOurs(file);
+    refuseOddRows(file, database);
     return new EventFile(file, database);
   } catch (error) {
     database.close();

@@ -30,6 +30,31 @@ export function schemaVersion(file: string, database: Database.Database): number
   );
 }
 
+/**
+ * Throws if a file has events that the feed and the streams would not show alike: at positions that no store gives out, or
+ * whose stream is no text. Such a row was written by something else, and `verify` would pass over it.
+ */
+export function refuseOddRows(file: string, database: Database.Database): void {
+  // Each is one step in an index: other types than text come before and behind all texts.
+  const [found] = database
+    .prepare(
+      `SELECT CAST((SELECT min(position) FROM events) AS TEXT) AS lowest, CAST((SELECT max(position) FROM events) AS TEXT) AS highest,
+         (SELECT typeof(stream) FROM events ORDER BY stream LIMIT 1) AS first,
+         (SELECT typeof(stream) FROM events ORDER BY stream DESC LIMIT 1) AS last`,
+    )
+    .all([]) as [{ lowest: string | null; highest: string | null; first: string | null; last: string | null }];
+  const { lowest, highest, first, last } = found;
+  if (lowest === null || highest === null) return;
+  const problem =
+    BigInt(lowest) < 1n || BigInt(highest) > BigInt(Number.MAX_SAFE_INTEGER)
+      ? `an event at position ${BigInt(lowest) < 1n ? lowest : highest}`
+      : first !== 'text' || last !== 'text'
+        ? 'an event whose stream is no text'
+        : undefined;
+  if (problem)
+    throw new Error(`the event store \`${file}\` has ${problem}, which no coordinator wrote: restore a backup`);
+}
+
 /** How many tables a file has, ours or not. */
 export function tablesIn(database: Database.Database): number {
   const [{ tables }] = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').all([]) as [{ tables: number }];
