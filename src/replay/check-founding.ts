@@ -38,7 +38,7 @@ export async function beginningIn(
   if (parentOrganizationId === undefined) {
     return installed?.organizationId === organizationId && !installed.imported
       ? asInstalled(store, recorded, installed)
-      : { length: await ofOneCause(store, recorded) };
+      : { length: await foundedWith(store, recorded) };
   }
   const from = parentRevision ?? 0;
   if (!Number.isSafeInteger(from) || from < 0) return wrong(`it names revision ${from} of its parent, which cannot be`);
@@ -57,7 +57,7 @@ export async function beginningIn(
     if (parentRevision !== undefined) break;
     // Earlier releases recorded a sub-organization without its beginning.
     if (said.type === 'SubOrganizationCreated' && isNamed(said, organizationId))
-      return { length: await ofOneCause(store, recorded) };
+      return { length: await foundedWith(store, recorded) };
   }
   return wrong(
     parentRevision === undefined
@@ -88,19 +88,19 @@ async function asInstalled(store: EventReader, recorded: RecordedEvent, installe
 
 const saidBy = ({ type, data }: { readonly type: string; readonly data: unknown }) => ({ type, data });
 
-/** How many events at the beginning have the cause of the first, and decide nothing. */
-async function ofOneCause(store: EventReader, first: RecordedEvent): Promise<number> {
+/** How many events at the beginning are of the time and activity of the first, and decide nothing. */
+async function foundedWith(store: EventReader, first: RecordedEvent): Promise<number> {
   let count = 0;
   for await (const event of store.read(first.stream)) {
-    if (causeOf(event) !== causeOf(first) || isDeciding(eventOf(event))) break;
+    if (originOf(event) !== originOf(first) || isDeciding(eventOf(event))) break;
     count += 1;
   }
   return count;
 }
 
-function causeOf({ metadata }: RecordedEvent): string {
-  const { at, $correlationId, $causationId } = metadata as EventMetadata;
-  return JSON.stringify([at, $correlationId, $causationId]);
+function originOf({ metadata }: RecordedEvent): string {
+  const { at, $correlationId } = metadata as EventMetadata;
+  return JSON.stringify([at, $correlationId]);
 }
 
 async function firstOf(store: EventReader, stream: string, count: number): Promise<RecordedEvent[]> {

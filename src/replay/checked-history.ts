@@ -229,7 +229,10 @@ export class History {
       followed.beginning = length;
       if (problem !== undefined) this.found(recorded, problem);
     }
-    if (recorded.revision >= followed.beginning) this.found(recorded, 'no decision has recorded it');
+    if (recorded.revision < followed.beginning) return;
+    // Releases from before rules were numbered recorded a sub-organization by itself, after they had founded it.
+    const isOfBefore = event.type === 'SubOrganizationCreated' && !event.data.founding && !this.isNumbered;
+    if (!isOfBefore) this.found(recorded, 'no decision has recorded it');
   }
 
   /** Rules are numbered since one release: what claims to be older cannot come later. */
