@@ -73,17 +73,20 @@ function isNamed({ data }: RecordedEvent, organizationId: string): boolean {
   return (data as { readonly subOrganizationId?: unknown }).subOrganizationId === organizationId;
 }
 
+/** Of an auth proxy that an organization is founded with: all releases have recorded the same. */
+const proxyEvents = 4;
+
 async function asInstalled(store: EventReader, recorded: RecordedEvent, installed: Founding): Promise<Beginning> {
   const root = rootBeginning(installed);
-  const stored = (await firstOf(store, recorded.stream, root.length + 4)).map(eventOf);
+  const stored = (await firstOf(store, recorded.stream, root.length + proxyEvents)).map(eventOf);
   if (!isDeepStrictEqual(stored.slice(0, root.length).map(saidBy), root.map(saidBy)))
     return wrong('it does not begin as `installation-root` recorded it');
   const enabled = stored.at(-1);
-  if (stored.length <= root.length || enabled?.type !== 'AuthProxyEnabled') return { length: root.length };
+  if (stored.length < root.length + proxyEvents || enabled?.type !== 'AuthProxyEnabled') return { length: root.length };
   const { vaultId, publicKey } = enabled.data;
   const proxy = authProxyEnabled({ ...authProxyIds(installed.organizationId), vaultId, publicKey });
-  const isAlike = isDeepStrictEqual(stored.slice(root.length).map(saidBy), proxy.map(saidBy));
-  return { length: isAlike ? root.length + proxy.length : root.length };
+  const other = proxy.findIndex((event, at) => !isDeepStrictEqual(saidBy(stored[root.length + at]!), saidBy(event)));
+  return { length: root.length + (other < 0 ? proxy.length : other) };
 }
 
 const saidBy = ({ type, data }: { readonly type: string; readonly data: unknown }) => ({ type, data });
