@@ -54,7 +54,6 @@ export function allowOrigins(fastify: FastifyInstance): void {
  * what cannot be decoded leads nowhere.
  */
 function isForOperators({ url }: FastifyRequest): boolean {
-  if (!url.includes('%')) return operatorPaths.test(url);
   const [path] = url.split('?', 1);
   try {
     return operatorPaths.test(decodeURIComponent(path!));

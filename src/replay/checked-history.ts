@@ -96,8 +96,8 @@ export class History {
       else if (!followed.isLost) await this.checkEvent(organizationId!, followed, recorded, hash);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      this.found(recorded, `cannot be read: ${messageOf(error)}`);
-      if (followed) followed.isLost = true;
+      if (followed) this.lost(followed, error);
+      else this.found(recorded, `cannot be read: ${messageOf(error)}`);
     }
   }
 
@@ -194,26 +194,19 @@ export class History {
     hash: string,
   ): Promise<void> {
     followed.last = recorded;
-    let event: OrganizationEvent;
-    try {
-      event = eventOf(recorded);
-      if (followed.redeciding.isNextDecision(recorded)) {
-        this.end();
-        if (followed.isLost) return;
-        this.open = followed;
-        followed.deciding = recorded;
-        this.noteNumber(recorded, event);
-        this.parent = await this.parentOf(event);
-      } else if (marksImport(event) && this.isImported) {
-        // No decision has it among its effects.
-        this.end();
-      } else if (this.open !== followed) await this.checkUndecided(organizationId, followed, recorded, event);
-      followed.redeciding.take(recorded, hash);
-    } catch (error) {
-      if (error instanceof StoreUnavailable) throw error;
-      this.lost(followed, error);
-      return;
-    }
+    const event = eventOf(recorded);
+    if (followed.redeciding.isNextDecision(recorded)) {
+      this.end();
+      if (followed.isLost) return;
+      this.open = followed;
+      followed.deciding = recorded;
+      this.noteNumber(recorded, event);
+      this.parent = await this.parentOf(event);
+    } else if (marksImport(event) && this.isImported) {
+      // No decision has it among its effects.
+      this.end();
+    } else if (this.open !== followed) await this.checkUndecided(organizationId, followed, recorded, event);
+    followed.redeciding.take(recorded, hash);
     if (isVoted(event)) await this.checkVote(followed, recorded, event.data.vote);
   }
 

@@ -12,6 +12,7 @@ import {
 import { exchange, refusal } from './exchange.js';
 import { IdentityProvider } from './identity-provider.js';
 import { clientSignature, codeOf, messageOf } from './one-time-codes.js';
+import { encoded, operatorPaths } from './operator-paths.js';
 import { startTenants, type Tenant } from './tenants.js';
 import { until } from './until.js';
 import { WebhookReceiver } from './webhook-receiver.js';
@@ -236,17 +237,7 @@ test('what is nested without end is refused, wherever it stands', async () => {
 describe('what is for operators', () => {
   const foreign = { origin: 'https://evil.example' };
 
-  const paths = [
-    '/metrics',
-    '/docs',
-    '/openapi.json',
-    '/health/live',
-    '/health/ready',
-    '/internal/v1/auth-proxy/stamp',
-  ];
-  const encoded = (path: string) => path.replace(/\w/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
-
-  test.each([...paths, ...paths.map(encoded), '/metrics?%zz', '/metrics%zz'])(
+  test.each([...operatorPaths, ...operatorPaths.map(encoded), '/metrics?%zz', '/metrics%zz'])(
     '%s answers no page of another origin',
     async (path) => {
       const preflight = { method: 'OPTIONS', headers: { ...foreign, 'access-control-request-method': 'GET' } };

@@ -45,14 +45,12 @@ export function refuseOddRows(file: string, database: Database.Database): void {
     .all([]) as [{ lowest: string | null; highest: string | null; first: string | null; last: string | null }];
   const { lowest, highest, first, last } = found;
   if (lowest === null || highest === null) return;
-  const problem =
-    BigInt(lowest) < 1n || BigInt(highest) > BigInt(Number.MAX_SAFE_INTEGER)
-      ? `an event at position ${BigInt(lowest) < 1n ? lowest : highest}`
-      : first !== 'text' || last !== 'text'
-        ? 'an event whose stream is no text'
-        : undefined;
-  if (problem)
-    throw new Error(`the event store \`${file}\` has ${problem}, which no coordinator wrote: restore a backup`);
+  const refuse = (what: string): never => {
+    throw new Error(`the event store \`${file}\` has ${what}, which no coordinator wrote: restore a backup`);
+  };
+  if (BigInt(lowest) < 1n) refuse(`an event at position ${lowest}`);
+  if (BigInt(highest) > BigInt(Number.MAX_SAFE_INTEGER)) refuse(`an event at position ${highest}`);
+  if (first !== 'text' || last !== 'text') refuse('an event whose stream is no text');
 }
 
 /** How many tables a file has, ours or not. */
