@@ -163,7 +163,7 @@ module.exports = {
       [],
     ),
     only('oidc-knows-json', 'OIDC tokens of others, OAuth 2.0', '^src/oidc/', [
-      '^src/domain/errors\\.ts$',
+      '^src/domain/(compact-jws|errors)\\.ts$',
       '^src/http-client/',
       '^src/wire/strict-json\\.ts$',
     ]),

@@ -1667,6 +1667,22 @@ export const bounds = [
     named: 'attestation too long',
   },
   {
+    repair: 'An attestation has six certificates.',
+    file: 'src/stamps/webauthn.ts',
+    from: 'const MAX_CERTIFICATES = 6;',
+    to: 'const MAX_CERTIFICATES = Infinity;',
+    test: 'test/stamps/webauthn-registration.spec.ts',
+    named: 'too many',
+  },
+  {
+    repair: 'A certificate of an attestation has 2 560 bytes.',
+    file: 'src/stamps/webauthn.ts',
+    from: 'const MAX_CERTIFICATE_BYTES = 2_560;',
+    to: 'const MAX_CERTIFICATE_BYTES = Infinity;',
+    test: 'test/stamps/webauthn-registration.spec.ts',
+    named: 'one too large',
+  },
+  {
     repair: 'An OIDC token has 16 KiB.',
     file: 'src/oidc/jws.ts',
     from: 'const maxLength = 16 * 1_024;',

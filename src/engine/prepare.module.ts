@@ -3,6 +3,8 @@ import type { Config } from '../config/config.js';
 import { ContactLimits } from '../delivery/contact-limits.js';
 import { DELIVERY, deliveryFor, type Delivery } from '../delivery/delivery.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';
+import type { QueuePath } from '../fairness/fair-queue.js';
+import { thisThread } from '../fairness/turns.js';
 import { contactKey } from '../domain/organization/users.js';
 import { CONFIG } from '../http/config.token.js';
 import { guardedTarget } from '../http-client/guarded-fetch.js';
@@ -17,13 +19,14 @@ import { OidcModule } from '../oidc/oidc.module.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { ROWS } from '../read-models/define-query.js';
 import { OIDC, type OidcPort } from '../ports/oidc.js';
+import type { PreparePorts } from '../ports/prepare.js';
 import type { OrganizationPort } from '../ports/organizations.js';
 import { accountOf } from '../read-models/claims.js';
 import type { Rows } from '../read-models/database.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
 import { tokenUsesOf } from '../read-models/token-uses.js';
-import { verifyRegistration } from '../stamps/webauthn.js';
+import { CertificateRoom, verifyRegistration } from '../stamps/webauthn.js';
 import { webhookTargets } from '../webhooks/targets.js';
 import type { DriverPorts } from './job.js';
 import { allowedOrigins } from './passkeys.js';
@@ -31,6 +34,15 @@ import { allowedOrigins } from './passkeys.js';
 /** Injects the ports of `prepare`, created anew for each run. */
 export const PREPARE = Symbol('Prepare');
 const ORGANIZATIONS = Symbol('Organizations');
+
+/** Verifies the registrations of one request, each in a turn of its own. */
+function registrationsOf(path: QueuePath): PreparePorts['verifyRegistration'] {
+  const room = new CertificateRoom();
+  return async (input) => {
+    await thisThread.next(path, { alone: true });
+    return verifyRegistration(input, room);
+  };
+}
 
 /** Everything that an activity's `prepare` may use. */
 @Module({
@@ -88,7 +100,7 @@ const ORGANIZATIONS = Symbol('Organizations');
       ): DriverPorts['prepare'] => {
         const targets = webhookTargets(guardedTarget({ allowPrivateNetwork }));
         return (attempt) => ({
-          verifyRegistration,
+          verifyRegistration: registrationsOf(attempt.path),
           passkeyOrigins: (organization) => allowedOrigins(organization, { loader, passkeyOrigins }),
           invitations,
           tokens,

@@ -1,4 +1,5 @@
 import { compactVerify, errors } from 'jose';
+import { compactJws } from '../domain/compact-jws.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { invalidOidcToken } from './refusals.js';
 import { algorithms, type SigningKey } from './signing-keys.js';
@@ -13,15 +14,13 @@ export interface Jws {
 const maxLength = 16 * 1_024;
 
 /**
- * Parses the header of a signed token. Base64 around the token is removed: it contains no dots, and a compact JWS has
- * two.
+ * Parses the header of a signed token, with or without base64 around it.
  * @throws {CoordinatorError} INVALID_OIDC_TOKEN
  */
 export function readJws(token: string): Jws {
   // A third more for the base64 around it.
   if (token.length > Math.ceil(maxLength / 3) * 4) throw tooLong();
-  const isWrapped = /^[\w+/-]+={0,2}$/.test(token);
-  const compact = isWrapped ? Buffer.from(token, 'base64').toString('latin1') : token;
+  const compact = compactJws(token);
   if (compact.length > maxLength) throw tooLong();
   if (/^[\w-]*(?:\.[\w-]*){4}$/.test(compact)) throw invalidOidcToken('the token is encrypted: send a signed one');
   if (!/^[\w-]+\.[\w-]*\.[\w-]*$/.test(compact)) {

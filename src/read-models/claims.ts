@@ -22,7 +22,7 @@ import type { ProjectedEvent, ReadModel } from './read-model.js';
  */
 export const claimsModel: ReadModel = {
   name: 'claims',
-  version: 2,
+  version: 3,
   tables: ['claim_organizations', 'claims', 'claim_streams', 'outranked_claims', 'passkey_counters'],
   // A stranger may assert other people's identifiers as often as sign-ups allow, so every query has its own index.
   schema: `
@@ -154,8 +154,8 @@ function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): 
       });
     }
     case 'AuthenticatorCreated': {
-      const { credentialId, publicKey, authenticatorId, userId, signCount } = event.data;
-      count(rows, organizationId, { credentialId, publicKey, signCount });
+      // Its counter is not the passkey's: a registration that nobody attests may be a stranger's (docs/adr/0028).
+      const { credentialId, publicKey, authenticatorId, userId } = event.data;
       const passkey = { credentialId, publicKey };
       const claim = passkeyClaim(credentialId, publicKey);
       return claimsOf(rows, families, projected)?.add({ ...claim, ref: authenticatorId, owner: userId, passkey });

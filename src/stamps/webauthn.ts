@@ -48,8 +48,31 @@ const FLAG = {
  * Typed as strings because the value that is looked up comes from the client.
  */
 const ATTESTATION_FORMATS: readonly string[] = ['none', 'packed', 'tpm', 'android-key', 'apple', 'fido-u2f'];
-const CRL_DISTRIBUTION_POINTS = '2.5.29.31';
+/** The object identifier 2.5.29.31 in DER. */
+const CRL_DISTRIBUTION_POINTS = Buffer.from('0603551d1f', 'hex');
 const MAX_ATTESTATION_LENGTH = 65_536;
+/** Android's chains have up to five, others one to three; those of security chips have up to 2 kB each. */
+const MAX_CERTIFICATES = 6;
+const MAX_CERTIFICATE_BYTES = 2_560;
+
+/**
+ * How many bytes of certificates the registrations of one request may have together: reading one of many short names
+ * takes several microseconds for each of its bytes.
+ */
+export class CertificateRoom {
+  private left = 16_384;
+
+  /** @throws {CoordinatorError} what `refuse` makes, if there is no room for so many bytes more */
+  take(bytes: number, refuse: Refuse): void {
+    if (bytes > this.left) {
+      throw refuse(
+        `has ${bytes} bytes of certificates, and only ${this.left} are left of 16384 for a request: ` +
+          'register fewer at once, or without attestation (`none`)',
+      );
+    }
+    this.left -= bytes;
+  }
+}
 
 /**
  * The cheap part of the verification, before the body is parsed or a user looked up: an assertion (`webauthn.get`)
@@ -142,6 +165,7 @@ export async function verifyAssertion(
  */
 export async function verifyRegistration(
   input: Registration,
+  room = new CertificateRoom(),
 ): Promise<VerifiedRegistration & { readonly origin: string }> {
   const { challenge, attestation, allowedOrigins } = input;
   if (challenge.length === 0 || challenge.length > 256) {
@@ -197,18 +221,28 @@ export async function verifyRegistration(
   const publicKey = Buffer.from(credentialPublicKey).toString('base64url');
   attempt(refuseAttestation, 'has a key that cannot be used', () => coseKey(publicKey));
 
-  if (format === 'android-key') {
-    // The library would fetch the revocation lists named by these certificates before it knows whose they are.
-    const certificates = attempt(refuseAttestation, 'has certificates that cannot be read', () =>
-      [...(statement.get('x5c') ?? [])].flatMap(
-        (certificate) => helpers.getCertificateInfo(certificate).parsedCertificate.tbsCertificate.extensions ?? [],
-      ),
+  const certificates = attempt(refuseAttestation, 'has certificates that cannot be read', () =>
+    Array.from(statement.get('x5c') ?? [], (certificate: unknown) => {
+      if (!(certificate instanceof Uint8Array)) throw new TypeError('one of `x5c` is no byte string');
+      return Buffer.from(certificate);
+    }),
+  );
+  const lengths = certificates.map(({ length }) => length);
+  if (lengths.length > MAX_CERTIFICATES || lengths.some((length) => length > MAX_CERTIFICATE_BYTES)) {
+    throw refuseAttestation(
+      `has ${lengths.length} certificates of ${lengths.join(', ')} bytes, but may have ${MAX_CERTIFICATES} of ` +
+        `${MAX_CERTIFICATE_BYTES} each: register without attestation (\`none\`)`,
     );
-    if (certificates.some(({ extnID }) => extnID === CRL_DISTRIBUTION_POINTS)) {
-      throw refuseAttestation(
-        'refers to revocation lists, which this server does not fetch: register without attestation (`none`)',
-      );
-    }
+  }
+  room.take(
+    lengths.reduce((sum, length) => sum + length, 0),
+    refuseAttestation,
+  );
+  // The library would fetch the revocation lists named by these certificates before it knows whose they are.
+  if (format === 'android-key' && certificates.some((certificate) => certificate.includes(CRL_DISTRIBUTION_POINTS))) {
+    throw refuseAttestation(
+      'refers to revocation lists, which this server does not fetch: register without attestation (`none`)',
+    );
   }
   // With roots set, the library fetches revocation lists from addresses in certificates that an owner of a genuine
   // device can issue below its attested key: a request forger's tool, for a judgement of trust that nobody asks for.

@@ -334,6 +334,18 @@ describe('a passkey', () => {
     expect(await inParent(10)).toBe(coordinator.organizationId);
     expect(await refusal(inSub(10))).toMatchObject(stale);
   });
+
+  test('is not locked by who registers its id and its key, which are public, with the highest counter', async () => {
+    const highest = { signCount: 0xffff_ffff };
+    const passkey = new SoftwareAuthenticator();
+    const home = await signUp({ authenticators: [authenticator(passkey, { signCount: 1 })], userEmail: newContact() });
+    expect(await passkeyLogsIn(passkey, { signCount: 2 }, home)).toBe(home);
+    await signUp({ authenticators: [authenticator(passkey, highest)], apiKeys: [apiKey(coordinator.newKey())] });
+    await madeByMembers({ authenticators: [authenticator(passkey, highest)] });
+    expect(await passkeyLogsIn(passkey, { signCount: 3 }, home)).toBe(home);
+    expect(await passkeyLogsIn(passkey, { signCount: 4 })).toBe(home);
+    expect(await refusal(passkeyLogsIn(passkey, { signCount: 4 }, home))).toMatchObject({ status: 401 });
+  });
 });
 
 describe('a contact', () => {

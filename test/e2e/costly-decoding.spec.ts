@@ -1,6 +1,8 @@
 import { hashTypedData as hashWithViem } from 'viem';
+import { thisThread } from '../../src/fairness/turns.js';
 import { startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { doublingTypes } from '../nets/costly-shapes.js';
+import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { refusal } from './exchange.js';
 
 /*
@@ -103,4 +105,22 @@ it.each<[string, string, unknown, string]>([
 ])('an interface of %s is refused', async (_what, type, contract, reason) => {
   const asked = coordinator.client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', upload(contract, type));
   expect(await refusal(asked)).toMatchObject({ status: 400, message: expect.stringContaining(reason) as string });
+});
+
+it('each passkey of a request is verified in a turn of its own, so that others come between', async () => {
+  let most = 0;
+  let isOver = false;
+  const watch = (): void => {
+    most = Math.max(most, thisThread.size);
+    if (!isOver) setImmediate(watch);
+  };
+  watch();
+  const authenticators = Array.from({ length: 8 }, (_, index) => ({
+    authenticatorName: `passkey ${index}`,
+    ...new SoftwareAuthenticator().register(),
+  }));
+  const { userId } = member;
+  await coordinator.client.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', { userId, authenticators });
+  isOver = true;
+  expect(most).toBeGreaterThanOrEqual(6);
 });

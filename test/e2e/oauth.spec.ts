@@ -238,6 +238,34 @@ describe('a key that a login makes', () => {
   });
 });
 
+test.each([
+  ['base64 around it', (token: string) => Buffer.from(token).toString('base64'), {}],
+  ['its audience as a list', (token: string) => token, { claims: { aud: ['app'] } }],
+])('a token with %s logs in, and the history with it verifies', async (_what, sent, more) => {
+  const own = await startCoordinator({ settings: identities.settings });
+  const subject = 'Zoe';
+  const token = async (publicKey?: string) => {
+    const at = own.clock.now();
+    return sent(await identities.idToken({ subject, at, ...more, ...(publicKey === undefined ? {} : { publicKey }) }));
+  };
+  const oauthProviders = async () => [{ providerName: 'provider', oidcToken: await token() }];
+  const activity = await own.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+    subOrganizationName: subject,
+    rootUsers: [{ userName: subject, apiKeys: [], authenticators: [], oauthProviders: await oauthProviders() }],
+    rootQuorumThreshold: 1,
+  });
+  const { subOrganizationId: organizationId } = resultOf<{ subOrganizationId: string }>(activity);
+  const { client } = await loginService(own);
+  const bundle = target();
+  const asked = { oidcToken: await token(bundle.publicKey), targetPublicKey: bundle.publicKey };
+  await client.submit('ACTIVITY_TYPE_OAUTH', asked, { organizationId });
+  const key = own.newKey();
+  const login = { oidcToken: await token(key.publicKey), publicKey: key.publicKey };
+  await client.submit('ACTIVITY_TYPE_OAUTH_LOGIN', login, { organizationId });
+  // Closing verifies, and throws what it finds.
+  await own.close();
+});
+
 test('a token of more than 22 528 characters is refused before anything is read of it', async () => {
   const ann = await newPerson();
   const oidcToken = 'x'.repeat(22_529);

@@ -161,7 +161,7 @@ export class SoftwareAuthenticator {
   }
 }
 
-type CborItem = number | string | Uint8Array | { cbor: Buffer } | readonly Uint8Array[];
+type CborItem = number | string | Uint8Array | { cbor: Buffer } | readonly CborItem[];
 
 /** CBOR (RFC 8949) of a map from integers or text to integers, text, byte strings, arrays of those, or encoded CBOR. */
 export function cborMap(...entries: readonly (readonly [number | string, CborItem])[]): Buffer {

@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { verifyRegistration } from '../../src/stamps/webauthn.js';
+import { CertificateRoom, verifyRegistration } from '../../src/stamps/webauthn.js';
 import type { Registration } from '../../src/ports/passkeys.js';
 import { refusedWith } from './refused-with.js';
 import { cborMap, SoftwareAuthenticator } from './software-authenticator.js';
@@ -122,9 +122,14 @@ describe('refused', () => {
     ],
     [
       'android-key with garbage for certificates',
-      { attest: () => ({ format: 'android-key', statement: cborMap(['x5c', [Buffer.alloc(9)]]) }) },
+      {
+        attest: () => ({
+          format: 'android-key',
+          statement: cborMap(['alg', -7], ['sig', Buffer.alloc(70)], ['x5c', [Buffer.alloc(9)]]),
+        }),
+      },
       object,
-      'has certificates that cannot be read',
+      'was refused',
     ],
   ])('%s', async (_, options, field, reason) => {
     await expect(verifyRegistration(passkey.register(options))).rejects.toThrow(refusal(field, reason));
@@ -202,6 +207,39 @@ describe('refused', () => {
         code: 'INVALID_ARGUMENT',
       });
     }
+  });
+});
+
+describe('certificates', () => {
+  const object = 'attestation.attestationObject';
+  const withChain = (...chain: (Buffer | number | string)[]) =>
+    passkey.register({
+      attest: ({ authData, clientDataHash, sign: signed }) => ({
+        format: 'packed',
+        statement: cborMap(['alg', -7], ['sig', signed(Buffer.concat([authData, clientDataHash]))], ['x5c', chain]),
+      }),
+    });
+  const ofBytes = (length: number) => Buffer.alloc(length, 0x30);
+
+  test.each([
+    ['too many', withChain(...Array<Buffer>(7).fill(ofBytes(10))), 'has 7 certificates of 10, 10, 10, 10, 10, 10, 10'],
+    ['one too large', withChain(ofBytes(700), ofBytes(2_561)), 'has 2 certificates of 700, 2561 bytes, but may have 6'],
+    ['one that is a number', withChain(60_000), 'has certificates that cannot be read'],
+    ['one that is text', withChain('certificate'), 'has certificates that cannot be read'],
+  ])('%s: refused before any of them is read', async (_, registration, reason) => {
+    await expect(verifyRegistration(registration)).rejects.toThrow(refusal(object, reason));
+  });
+
+  test('the registrations of one request have 16 kB together', async () => {
+    const room = new CertificateRoom();
+    const large = withChain(...Array<Buffer>(5).fill(ofBytes(2_560)));
+    await expect(verifyRegistration(large, room)).rejects.toThrow(refusal(object, 'was refused'));
+    await expect(verifyRegistration(large, room)).rejects.toThrow(
+      refusal(object, 'has 12800 bytes of certificates, and only 3584 are left of 16384 for a request'),
+    );
+    await expect(verifyRegistration(androidKey(undefined), room)).resolves.toMatchObject({
+      attestationType: 'android-key',
+    });
   });
 });
 

@@ -1,3 +1,4 @@
+import { compactJws } from '../../domain/compact-jws.js';
 import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import type { OidcIdentity } from '../../ports/oidc.js';
@@ -30,7 +31,8 @@ export function recalledTokens(recorded: RecordedActivity): RecordedTokens {
 
 /** Claims of a token, unchecked: it was verified before it was recorded. */
 export function claimsOf(token: string): Readonly<Partial<Record<string, string>>> {
-  return JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Partial<Record<string, string>>;
+  const [, claims = ''] = compactJws(token).split('.');
+  return JSON.parse(Buffer.from(claims, 'base64url').toString()) as Partial<Record<string, string>>;
 }
 
 /** Remembers that OIDC tokens were recorded. */

@@ -121,7 +121,9 @@ export function recalledIdentities(recorded: RecordedActivity, owner: string): r
 /** The identity in a token that was verified when it was recorded. */
 export function claimedIdentity(oidcToken: string): Omit<NamedIdentity, 'providerName'> {
   const { iss, aud, sub } = claimsOf(oidcToken);
-  return { issuer: iss!, audience: aud!, subject: sub! };
+  // Some issuers write one audience as a list.
+  const [audience] = [aud].flat();
+  return { issuer: iss!, audience: audience!, subject: sub! };
 }
 
 function namedIdentities(
