@@ -6,6 +6,33 @@ import { bounds } from './bounds.mjs';
  */
 export const repairs = [
   {
+    rule: 'R5',
+    repair: 'Bodies that are announced and do not come make room.',
+    file: 'src/rate-limits/bodies-in-flight.ts',
+    from: 'const largest = this.largestAbove(own);',
+    to: 'const largest = this.largestAbove(Infinity);',
+    test: 'test/e2e/edge.spec.ts',
+    named: 'make room for whoever has announced less',
+  },
+  {
+    rule: 'R5',
+    repair: 'Who holds as much does not push out what others send.',
+    file: 'src/rate-limits/bodies-in-flight.ts',
+    from: 'const largest = this.largestAbove(own);',
+    to: 'const largest = this.largestAbove(0);',
+    test: 'test/auth-proxy/limits.spec.ts',
+    named: 'only for who holds less',
+  },
+  {
+    rule: 'R5',
+    repair: 'A body that is worked on makes no room.',
+    file: 'src/http/body-limits.ts',
+    from: '    one?.received();\n',
+    to: '',
+    test: 'test/http/body-limits.spec.ts',
+    named: 'a body that is worked on is not given up',
+  },
+  {
     rule: 'R4',
     repair: 'The counter of a registration is not that of a passkey elsewhere: its id and its key are public.',
     file: 'src/read-models/claims.ts',

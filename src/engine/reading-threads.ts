@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { CoordinatorError, limitExceeded } from '../domain/errors.js';
 import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
+import { Shares } from '../fairness/shares.js';
 import { outcomeIn, type ThreadAnswer } from '../transactions/between-threads.js';
 import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
 
@@ -21,9 +22,14 @@ export interface ReadingThreadsOptions {
   readonly file?: URL;
 }
 
-/** Maximum waiting readings: in total, and for one family of organizations. */
+/** Maximum readings, running or waiting: in total, and for one family of organizations. */
 const mostWaiting = 256;
-const mostOfFamily = 32;
+const shares = { family: 32, strangers: 16, one: 4 };
+const whose = {
+  family: `${shares.family} for a parent with its sub-organizations`,
+  strangers: `${shares.strangers} for the sub-organizations of a parent together`,
+  one: `${shares.one} for one sub-organization`,
+};
 /** `decodingSteps` take a second; the rest is for starting a thread, on a busy machine. */
 const usualLongestMs = 30_000;
 /** Memory of one thread, in MiB; exceeding it ends the thread and not the process. */
@@ -36,8 +42,9 @@ const heapMib = 512;
  */
 export class ReadingThreads {
   readonly #waiting = new FairQueue<Waiting>();
-  /** Readings of each family: all, and those in progress. */
-  readonly #families = new Map<string, { waiting: number; running: number }>();
+  readonly #shares = new Shares(shares);
+  /** Readings of each family that are in progress. */
+  readonly #running = new Map<string, number>();
   readonly #idle: Worker[] = [];
   readonly #threads = new Set<Worker>();
   readonly #most: number;
@@ -60,14 +67,14 @@ export class ReadingThreads {
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED if too many wait; UNAVAILABLE if the thread was lost
    */
   read(job: ToRead, path: QueuePath): Promise<ReadingOutcome> {
-    const family = this.#familyOf(path);
     if (this.#isClosed) return Promise.reject(unavailable('the coordinator is shutting down'));
-    if (family.waiting >= mostOfFamily || this.#waiting.size >= mostWaiting) {
-      const whose = family.waiting >= mostOfFamily ? `${mostOfFamily} for one organization` : `${mostWaiting} in all`;
-      return Promise.reject(limitExceeded(`large transactions and interfaces waiting to be read: ${whose}`, 1));
+    const full = this.#shares.full(path);
+    if (full !== undefined || this.#waiting.size >= mostWaiting) {
+      const most = full === undefined ? `${mostWaiting} in all` : whose[full];
+      return Promise.reject(limitExceeded(`large transactions and interfaces waiting to be read: ${most}`, 1));
     }
     return new Promise((resolve, reject) => {
-      family.waiting += 1;
+      this.#shares.take(path);
       this.#waiting.push(path, { job, path, resolve, reject });
       this.#start();
     });
@@ -91,12 +98,12 @@ export class ReadingThreads {
   }
 
   #mayRun(path: QueuePath): boolean {
-    return this.#familyOf(path).running < Math.max(1, Math.floor(this.#most / 2));
+    return (this.#running.get(keyOf(path)) ?? 0) < Math.max(1, Math.floor(this.#most / 2));
   }
 
   #run({ job, path, resolve, reject }: Waiting, thread: Worker): void {
-    const family = this.#familyOf(path);
-    family.running += 1;
+    const family = keyOf(path);
+    this.#running.set(family, (this.#running.get(family) ?? 0) + 1);
     let timer: NodeJS.Timeout | undefined = undefined;
     const end = (isAlive: boolean) => {
       clearTimeout(timer);
@@ -107,9 +114,10 @@ export class ReadingThreads {
         this.#threads.delete(thread);
         void thread.terminate();
       }
-      family.running -= 1;
-      family.waiting -= 1;
-      if (family.waiting === 0) this.#families.delete(keyOf(path));
+      const left = this.#running.get(family)! - 1;
+      if (left > 0) this.#running.set(family, left);
+      else this.#running.delete(family);
+      this.#shares.free(path);
       this.#start();
     };
     const lose = (why: string) => {
@@ -144,13 +152,6 @@ export class ReadingThreads {
     this.#threads.delete(thread);
     const place = this.#idle.indexOf(thread);
     if (place !== -1) this.#idle.splice(place, 1);
-  }
-
-  #familyOf(path: QueuePath): { waiting: number; running: number } {
-    const key = keyOf(path);
-    let family = this.#families.get(key);
-    if (!family) this.#families.set(key, (family = { waiting: 0, running: 0 }));
-    return family;
   }
 }
 

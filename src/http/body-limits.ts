@@ -1,18 +1,20 @@
 import { getHeapStatistics } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
-import { BodiesInFlight, bytesInFlight } from '../rate-limits/bodies-in-flight.js';
+import { BodiesInFlight, bytesInFlight, tooManyBodies, type BodyInFlight } from '../rate-limits/bodies-in-flight.js';
 import { bodyTooLarge } from './errors.filter.js';
 import { maxBody } from './receive-body.js';
 
 /** Largest body that is read completely just to refuse it, in bytes. */
 const mostPassedOver = 32 * 1024 * 1024;
+/** What a request takes at least, in bytes, however short its body is. */
+const leastCounted = 1_024;
 /** Bodies up to this size, in bytes, have a reserve of their own. */
 const smallBody = 64 * 1024;
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set while its body is counted. */
-    bodyInFlight?: { isWorkedOn: boolean; isClosed: boolean; readonly letGo: () => void };
+    bodyInFlight?: BodyInFlight & { isWorkedOn: boolean; isClosed: boolean };
   }
 }
 
@@ -31,23 +33,29 @@ export function limitBodies(fastify: FastifyInstance): void {
       request.raw.once('end', () => done(bodyTooLarge())).resume();
       return;
     }
-    let letGo: () => void;
+    const giveUp = (): void => {
+      reply.raw.once('finish', () => request.raw.destroy());
+      void reply.header('connection', 'close').send(tooManyBodies());
+    };
+    let body: BodyInFlight;
     try {
-      letGo = bodies.take(request.caller.network, bytes);
+      body = bodies.take(request.caller.network, Math.max(bytes, leastCounted), giveUp);
     } catch (error) {
       return done(error as Error);
     }
-    const one = { isWorkedOn: false, isClosed: false, letGo };
+    const one = { ...body, isWorkedOn: false, isClosed: false };
     request.bodyInFlight = one;
     reply.raw.once('close', () => {
       one.isClosed = true;
       // A client that hangs up does not end work that was started.
-      if (!one.isWorkedOn) letGo();
+      if (!one.isWorkedOn) one.letGo();
     });
     done();
   });
   fastify.addHook('preHandler', (request, _reply, done) => {
-    if (request.bodyInFlight) request.bodyInFlight.isWorkedOn = true;
+    const one = request.bodyInFlight;
+    if (one) one.isWorkedOn = true;
+    one?.received();
     done();
   });
   fastify.addHook('onSend', (request, _reply, payload, done) => {

@@ -111,22 +111,58 @@ describe('bytes of bodies in flight', () => {
     expect([128, 2_048, 65_536].map((heap) => bytesInFlight(heap * mebibyte) / mebibyte)).toEqual([16, 64, 256]);
   });
 
-  test('one caller has half, all have what there is, and small ones have a quarter beside', () => {
+  const tooMany = 'as many request bodies as fit into its memory';
+  const counted = () => {
     const bodies = new BodiesInFlight({ most: 100, small: 4 });
-    const letGo = bodies.take('one', 30);
-    expect(() => bodies.take('one', 21)).toThrow(limitExceeded('', 1).message);
-    bodies.take('two', 50);
-    bodies.take('three', 20);
-    expect(() => bodies.take('four', 5)).toThrow('as many request bodies as fit into its memory');
-    bodies.take('one', 4);
-    bodies.take('one', 4);
-    bodies.take('one', 4);
-    expect(() => bodies.take('one', 4)).toThrow(limitExceeded('', 1).message);
-    bodies.take('four', 4);
+    const givenUp: string[] = [];
+    const take = (caller: string, bytes: number) =>
+      bodies.take(caller, bytes, () => givenUp.push(`${caller} ${bytes}`));
+    return { take, givenUp };
+  };
+
+  test('one caller has half, all have what there is, and small ones have a quarter beside', () => {
+    const { take, givenUp } = counted();
+    const workedOn = (caller: string, bytes: number) => {
+      const body = take(caller, bytes);
+      body.received();
+      return body;
+    };
+    const { letGo } = workedOn('one', 30);
+    expect(() => take('one', 21)).toThrow(limitExceeded('', 1).message);
+    workedOn('two', 50);
+    workedOn('three', 20);
+    expect(() => take('four', 5)).toThrow(tooMany);
+    workedOn('one', 4);
+    workedOn('one', 4);
+    workedOn('one', 4);
+    expect(() => take('one', 4)).toThrow(limitExceeded('', 1).message);
+    workedOn('four', 4);
     letGo();
     letGo();
-    bodies.take('one', 30);
-    expect(() => bodies.take('four', 5)).toThrow('as many request bodies as fit into its memory');
+    workedOn('one', 30);
+    expect(() => take('four', 5)).toThrow(tooMany);
+    expect(givenUp).toEqual([]);
+  });
+
+  test('what is still being received makes room, the oldest of who holds most first, and only for who holds less', () => {
+    const { take, givenUp } = counted();
+    const worked = take('greedy', 10);
+    worked.received();
+    take('greedy', 20);
+    const late = take('greedy', 20);
+    take('other', 20);
+    take('other', 30);
+    take('new', 25);
+    // Each held 50; after the first one's oldest the other holds most.
+    expect(givenUp).toEqual(['greedy 20', 'other 20']);
+    // What was given up is over: nothing is freed twice.
+    late.letGo();
+    worked.letGo();
+    take('greedy', 40);
+    expect(() => take('new', 20)).toThrow(tooMany);
+    expect(givenUp).toEqual(['greedy 20', 'other 20']);
+    take('fourth', 10);
+    expect(givenUp).toEqual(['greedy 20', 'other 20', 'greedy 40']);
   });
 });
 

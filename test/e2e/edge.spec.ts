@@ -193,6 +193,43 @@ test('a body is counted before it is received, and one caller leaves room for ot
   await until('it is given back', async () => (await whoami(2_000_000, '203.0.113.66')).status === 401);
 });
 
+test('bodies that are announced and do not come make room for whoever has announced less', async () => {
+  const behind = await startCoordinator({ settings: { TRUST_PROXY: 'true' } });
+  running.push(behind);
+  const fits = Math.floor(bytesInFlight(getHeapStatistics().heap_size_limit) / 2 ** 21);
+  const answers: string[] = [];
+  const sockets: Socket[] = [];
+  for (let one = 0; one < fits; one += 1) {
+    const socket = connect(Number(new URL(behind.url).port), '127.0.0.1');
+    sockets.push(socket);
+    let text = '';
+    socket.on('data', (data) => (text += data.toString())).on('close', () => answers.push(text));
+    const written = new Promise((resolve) => socket.once('connect', resolve));
+    socket.on('error', () => undefined);
+    socket.write(
+      `POST /public/v1/query/whoami HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 203.0.113.${one % 2}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${2 ** 21}\r\n\r\n{`,
+    );
+    await written;
+  }
+  const asked = async () =>
+    exchange(`${behind.url}/public/v1/query/whoami`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.99' },
+      body: JSON.stringify({ organizationId: behind.organizationId, filler: 'x'.repeat(2_090_000) }),
+    });
+  // Without a stamp: 401 says that it was received.
+  await until('the announced bodies are counted', async () => {
+    expect((await asked()).status).toBe(401);
+    return answers.length > 0;
+  });
+  const [given = ''] = answers;
+  expect(given).toMatch(/^HTTP\/1\.1 503 /);
+  expect(given.toLowerCase()).toContain('connection: close');
+  expect(given).toContain('as many request bodies as fit into its memory');
+  for (const socket of sockets) socket.destroy();
+});
+
 test('what is nested without end is refused, wherever it stands', async () => {
   const deep = '['.repeat(200_000) + ']'.repeat(200_000);
   const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {

@@ -132,3 +132,26 @@ it('has families take turns, and lets none of them fill the line', async () => {
   expect(order.indexOf('modest')).toBeLessThan(5);
   expect(order.filter((one) => one === 'greedy')).toHaveLength(32);
 });
+
+it('leaves the parent and its other sub-organizations room in the line, whatever one of them asks', async () => {
+  const elsewhere = threads({ most: 1, file: worker('setInterval(() => {}, 1000)') });
+  const refused: string[] = [];
+  const ask = (name: string, path: ReturnType<typeof organizationPath>, count: number) =>
+    Array.from({ length: count }, () =>
+      elsewhere.read(text('a'), path).catch(({ code, details }: CoordinatorError) => {
+        if (code === 'RESOURCE_EXHAUSTED') refused.push(`${name}: ${JSON.stringify(details)}`);
+      }),
+    );
+  const asked = [
+    ...ask('greedy', organizationPath('greedy', 'parent'), 6),
+    ...Array.from({ length: 4 }, (_, at) => ask(`sub ${at}`, organizationPath(`sub ${at}`, 'parent'), 4)).flat(),
+    ...ask('parent', organizationPath('parent'), 17),
+  ];
+  await elsewhere.close();
+  await Promise.all(asked);
+  expect(refused).toEqual([
+    ...Array<string>(2).fill(expect.stringMatching(/^greedy: .*4 for one sub-organization/) as string),
+    ...Array<string>(4).fill(expect.stringMatching(/^sub 3: .*16 for the sub-organizations of a parent/) as string),
+    expect.stringMatching(/^parent: .*32 for a parent with its sub-organizations/),
+  ]);
+});
