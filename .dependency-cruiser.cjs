@@ -154,7 +154,7 @@ module.exports = {
       'transactions-know-policy-values',
       'what a transaction, typed data or the interface of a contract says, and what must be signed; no secrets',
       '^src/transactions/',
-      ['^src/domain/(errors|steps|organization/limits)\\.ts$', '^src/domain/policy/types\\.ts$'],
+      ['^src/domain/(activity/rules|errors|steps|organization/limits)\\.ts$', '^src/domain/policy/types\\.ts$'],
     ),
     only(
       'http-client-knows-nothing',

@@ -6,6 +6,42 @@ import { bounds } from './bounds.mjs';
  */
 export const repairs = [
   {
+    rule: 'R1',
+    repair: 'An account on Solana that becomes somebody’s nonce account is handed over.',
+    file: 'src/transactions/solana-transfers.ts',
+    from: 'const HARMLESS_SYSTEM: ReadonlySet<number> = new Set([4, 12]);',
+    to: 'const HARMLESS_SYSTEM: ReadonlySet<number> = new Set([4, 6, 8, 12]);',
+    test: 'test/transactions/solana.spec.ts',
+    named: 'an account made fit for a nonce',
+  },
+  {
+    rule: 'R1',
+    repair: 'A token account that somebody else may close is handed over.',
+    file: 'src/transactions/solana-transfers.ts',
+    from: 'return rules >= 6 && TAKING_AUTHORITIES.has(kind) && data[2] !== 0 ? undefined : NOTHING;',
+    to: 'return NOTHING;',
+    test: 'test/transactions/solana.spec.ts',
+    named: 'somebody who may close an account',
+  },
+  {
+    rule: 'R1',
+    repair: 'What is in a batch on Solana counts as instructions.',
+    file: 'src/transactions/solana.ts',
+    from: 'const parts = rules >= 6 ?',
+    to: 'const parts = rules < 0 ?',
+    test: 'test/transactions/solana.spec.ts',
+    named: 'as the instructions that it stands for',
+  },
+  {
+    rule: 'R8',
+    repair: 'What rules 5 took for harmless on Solana is decided again as it was.',
+    file: 'src/transactions/solana-transfers.ts',
+    from: '(rules < 6 && HARMLESS_BY_RULES_5.has(tag))',
+    to: '(rules < 0 && HARMLESS_BY_RULES_5.has(tag))',
+    test: 'test/golden/golden.spec.ts',
+    named: 'is decided as it was',
+  },
+  {
     rule: 'R5',
     repair: 'Bodies that are announced and do not come make room.',
     file: 'src/rate-limits/bodies-in-flight.ts',

@@ -185,9 +185,10 @@ interface Verb<
   >;
   /**
    * What policies may read as `wallet`, `private_key`, `eth` and their like (client protocol 9.3), by namespace.
+   * @param rules the number of the rules that decide; today's if absent
    * @throws {CoordinatorError} if the intent names something that does not exist, or contains an unreadable transaction
    */
-  resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
+  resources?(intent: Intent, organization: OrganizationView, rules?: number): Readonly<Record<string, PolicyValue>>;
   /**
    * Replaces `resources` if a request has several payloads: what policies may read of each. Each is decided on its own.
    * @throws {CoordinatorError} as `resources` does

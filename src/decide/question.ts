@@ -33,10 +33,10 @@ export type About = Pick<AuthorizationRequest, 'resources' | 'parts'>;
 
 /** @throws {CoordinatorError} if it cannot be read */
 export function aboutOf(definition: AnyActivity, intent: object, basis: Basis): About {
-  const { organization } = basis;
+  const { organization, rules } = basis;
   if (definition.resources ?? definition.payloads) readFirst(definition, intent, basis);
   const parts = definition.payloads?.(intent, organization);
-  return parts ? { parts } : { resources: definition.resources?.(intent, organization) };
+  return parts ? { parts } : { resources: definition.resources?.(intent, organization, rules) };
 }
 
 /** For a waiting activity. What it is about may be gone or unreadable by now: policies see that, and decide. */

@@ -1,3 +1,4 @@
+import { rulesNumber } from '../domain/activity/rules.js';
 import { AmbiguousText, unreadable, type PolicyValue } from '../domain/policy/types.js';
 
 /** An instruction, with its accounts in order. */
@@ -28,9 +29,13 @@ const NOTHING: Movements = { lamports: [], tokens: [] };
 /**
  * `transfers` and `spl_transfers` of a transaction: what the instructions themselves move through the System Program
  * and the token programs. A list is unreadable as soon as one instruction of these programs could add to it in a way
- * that is not understood: from a newer version of the program, or malformed.
+ * that is not understood: from a newer version of the program, or malformed. So is one that hands over an account, with all
+ * that it holds, or will hold.
  */
-export function solanaTransfers(instructions: readonly TransferInstruction[]): {
+export function solanaTransfers(
+  instructions: readonly TransferInstruction[],
+  rules = rulesNumber,
+): {
   readonly transfers: PolicyValue;
   readonly spl_transfers: PolicyValue;
 } {
@@ -40,7 +45,7 @@ export function solanaTransfers(instructions: readonly TransferInstruction[]): {
   for (const [at, { programKey, data, accounts }] of instructions.entries()) {
     const isSystem = programKey === SYSTEM_PROGRAM;
     if (!isSystem && programKey !== TOKEN_PROGRAM && programKey !== TOKEN_2022_PROGRAM) continue;
-    const moved = isSystem ? systemMovements(data, accounts) : tokenMovements(data, accounts, programKey);
+    const moved = isSystem ? systemMovements(data, accounts, rules) : tokenMovements(data, accounts, programKey, rules);
     if (moved) {
       lamports.push(...moved.lamports);
       tokens.push(...moved.tokens);
@@ -55,15 +60,20 @@ export function solanaTransfers(instructions: readonly TransferInstruction[]): {
   };
 }
 
-/** System instructions that give nobody an account, or control over one: 32-bit tags of bincode. */
-const HARMLESS_SYSTEM: ReadonlySet<number> = new Set([4, 6, 8, 12]);
+/** AdvanceNonceAccount and UpgradeNonceAccount give nobody an account, or control over one: 32-bit tags of bincode. */
+const HARMLESS_SYSTEM: ReadonlySet<number> = new Set([4, 12]);
+/**
+ * InitializeNonceAccount and Allocate were taken for harmless by rules 5. Any account of the right size becomes a nonce
+ * account of whoever is named, without its own signature.
+ */
+const HARMLESS_BY_RULES_5: ReadonlySet<number> = new Set([6, 8]);
 
 /**
  * CreateAccount (0), Transfer (2), CreateAccountWithSeed (3), WithdrawNonceAccount (5), TransferWithSeed (11). Bytes
  * after the instruction are ignored, as the program does. Assigning an account to a program, or a nonce account to
  * someone, hands over its contents, so it is not harmless.
  */
-function systemMovements(data: Uint8Array, accounts: Accounts): Reading {
+function systemMovements(data: Uint8Array, accounts: Accounts, rules: number): Reading {
   const view = Buffer.from(data);
   if (view.length < 4) return undefined;
   const tag = view.readUInt32LE(0);
@@ -86,7 +96,7 @@ function systemMovements(data: Uint8Array, accounts: Accounts): Reading {
     case 11:
       return move(4, 12, 2);
     default:
-      return HARMLESS_SYSTEM.has(tag) ? NOTHING : undefined;
+      return HARMLESS_SYSTEM.has(tag) || (rules < 6 && HARMLESS_BY_RULES_5.has(tag)) ? NOTHING : undefined;
   }
 }
 
@@ -115,12 +125,17 @@ const HARMLESS_INTERFACES: ReadonlySet<string> = new Set([
   '9820deb0dfed7486',
 ]);
 const ACCOUNT_OWNER = 2;
+/**
+ * CloseAccount, WithheldWithdraw, CloseMint and PermanentDelegate: who closes an account of wrapped SOL takes all of it, and the
+ * others move what is not theirs.
+ */
+const TAKING_AUTHORITIES: ReadonlySet<number> = new Set([3, 5, 6, 8]);
 const BATCH = 255;
 
-function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string): Reading {
+function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string, rules: number): Reading {
   const [tag, kind] = data;
   if (tag === undefined) return undefined;
-  if (tag === BATCH) return batchMovements(data, accounts, programKey);
+  if (tag === BATCH) return batchMovements(data, accounts, programKey, rules);
   const isToken2022 = programKey === TOKEN_2022_PROGRAM;
   const view = Buffer.from(data);
   switch (tag) {
@@ -134,7 +149,8 @@ function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string
       return HARMLESS_FEE.has(kind) ? NOTHING : undefined;
     case 6:
       // The new owner of an account gets its contents.
-      return kind === undefined || kind === ACCOUNT_OWNER ? undefined : NOTHING;
+      if (kind === undefined || kind === ACCOUNT_OWNER) return undefined;
+      return rules >= 6 && TAKING_AUTHORITIES.has(kind) && data[2] !== 0 ? undefined : NOTHING;
     case 9:
       return emptied(accounts, unreadable('closing an account moves all that it holds'), true);
     case 38:
@@ -153,10 +169,28 @@ function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string
   return isHarmless ? NOTHING : undefined;
 }
 
-/** Consecutive instructions, each with the number of its accounts, its length and itself; none is a batch. */
-function batchMovements(data: Uint8Array, accounts: Accounts, programKey: string): Reading {
-  const lamports: PolicyValue[] = [];
-  const tokens: PolicyValue[] = [];
+function batchMovements(data: Uint8Array, accounts: Accounts, programKey: string, rules: number): Reading {
+  const parts = batchParts({ programKey, data, accounts });
+  const moved = parts?.map((part) => tokenMovements(part.data, part.accounts, programKey, rules));
+  if (!moved?.every((one) => one !== undefined)) return undefined;
+  return { lamports: moved.flatMap(({ lamports }) => lamports), tokens: moved.flatMap(({ tokens }) => tokens) };
+}
+
+/**
+ * The instructions in a batch of a token program, each with its own accounts: consecutive, with the number of accounts, the
+ * length, and the data. Undefined for what is none, or malformed; none of the parts is a batch.
+ */
+export function batchParts<Account>({
+  programKey,
+  data,
+  accounts,
+}: {
+  readonly programKey: string;
+  readonly data: Uint8Array;
+  readonly accounts: readonly Account[];
+}): readonly { readonly data: Uint8Array; readonly accounts: readonly Account[] }[] | undefined {
+  if ((programKey !== TOKEN_PROGRAM && programKey !== TOKEN_2022_PROGRAM) || data[0] !== BATCH) return undefined;
+  const parts: { data: Uint8Array; accounts: readonly Account[] }[] = [];
   let position = 1;
   let used = 0;
   while (position < data.length) {
@@ -166,13 +200,10 @@ function batchMovements(data: Uint8Array, accounts: Accounts, programKey: string
     const taken = accounts.slice(used, used + count);
     position += 2 + length;
     used += count;
-    const isWhole = part.length === length && taken.length === count && part[0] !== BATCH;
-    const moved = isWhole ? tokenMovements(part, taken, programKey) : undefined;
-    if (!moved) return undefined;
-    lamports.push(...moved.lamports);
-    tokens.push(...moved.tokens);
+    if (part.length !== length || taken.length !== count || part[0] === BATCH) return undefined;
+    parts.push({ data: part, accounts: taken });
   }
-  return { lamports, tokens };
+  return parts;
 }
 
 function tokenTransfer([from, ...others]: Accounts, amount: bigint, isChecked: boolean): Reading {

@@ -1,5 +1,6 @@
 import { base58 } from '@scure/base';
 import { CoordinatorError } from '../domain/errors.js';
+import { rulesNumber } from '../domain/activity/rules.js';
 import { AmbiguousText, Unreadable, type PolicyValue } from '../domain/policy/types.js';
 import { Steps } from '../domain/steps.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
@@ -7,7 +8,7 @@ import type { TransactionSignature } from './byte-reader.js';
 import { BorshBudget, decodeSolanaArgs } from './contracts/borsh.js';
 import type { SolanaInterface } from './contracts/anchor-idl.js';
 import type { SolanaCall } from './contracts/borsh.js';
-import { solanaTransfers } from './solana-transfers.js';
+import { batchParts, solanaTransfers } from './solana-transfers.js';
 
 /** An account as one message uses it. `key` is base58, or ADDRESS_TABLE_LOOKUP if only the chain knows the key. */
 interface SolanaAccount {
@@ -285,36 +286,45 @@ export function assembleSolana(
 
 /**
  * The value of `solana.tx` (client protocol 9.3). Amounts are lamports and atomic token units.
- * `parsed_instruction_data` is undefined for an instruction that no interface has. `calls` are the results of
- * `solanaCalls` for each instruction.
+ * `parsed_instruction_data` is undefined for an instruction that no interface has, and for the parts of a batch. `calls` are
+ * the results of `solanaCalls` for each instruction.
  */
 export function solanaPolicyValue(
   transaction: SolanaTransaction,
   calls: readonly (SolanaCall | Unreadable | undefined)[],
+  rules = rulesNumber,
 ): PolicyValue {
   const { accounts, instructions, addressTableLookups } = transaction;
   const places = lookedUpPlaces(transaction);
   const called = new Set(instructions.map(({ programKey }) => programKey));
   const accountsOf = ({ accountIndexes }: SolanaInstruction) => accountIndexes.map((index) => accounts[index]!);
+  const instructionValue = (instruction: SolanaInstruction, call?: SolanaCall | Unreadable) => ({
+    program_key: instruction.programKey,
+    accounts: accountsOf(instruction).map((account) => ({
+      account_key: keyValue(account),
+      signer: account.signer,
+      writable: account.writable,
+    })),
+    instruction_data_hex: hex(instruction.data),
+    address_table_lookups: lookupsOf(transaction, instruction, places),
+    parsed_instruction_data: parsedInstructionValue(call, accountsOf(instruction)),
+  });
   return {
     account_keys: accounts.map(keyValue),
     program_keys: accounts.filter(({ key }) => called.has(key)).map(({ key }) => key),
-    instructions: instructions.map((instruction, at) => ({
-      program_key: instruction.programKey,
-      accounts: accountsOf(instruction).map((account) => ({
-        account_key: keyValue(account),
-        signer: account.signer,
-        writable: account.writable,
-      })),
-      instruction_data_hex: hex(instruction.data),
-      address_table_lookups: lookupsOf(transaction, instruction, places),
-      parsed_instruction_data: parsedInstructionValue(calls[at], accountsOf(instruction)),
-    })),
+    instructions: instructions.flatMap((instruction, at) => {
+      // What is in a batch counts as the instructions that it stands for.
+      const parts = rules >= 6 ? batchParts({ ...instruction, accounts: instruction.accountIndexes }) : undefined;
+      if (!parts) return [instructionValue(instruction, calls[at])];
+      const { programKey } = instruction;
+      return parts.map((part) => instructionValue({ programKey, data: part.data, accountIndexes: part.accounts }));
+    }),
     ...solanaTransfers(
       instructions.map((instruction) => ({
         ...instruction,
         accounts: accountsOf(instruction).map((account) => ({ key: keyValue(account), signer: account.signer })),
       })),
+      rules,
     ),
     recent_blockhash: transaction.recentBlockhash,
     address_table_lookups: addressTableLookups.map(lookupValue),

@@ -22,11 +22,12 @@ import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { p256 } from '@noble/curves/nist.js';
+import { base58 } from '@scure/base';
 import { apply, nothingLoaded } from '../../dist/ledger/loaded-organization.js';
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
 import { apiKeyPairFromPrivate, send, stampBody, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
-const version = 7;
+const version = 8;
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const base64url = (data) => Buffer.from(data).toString('base64url');
@@ -1180,6 +1181,43 @@ async function unasked(coordinator) {
   await bob.client.submit(type('UPDATE_USER_NAME'), { userId: ann.userId, userName: 'Anna' });
 }
 
+/** The message of a legacy transaction on Solana: `payer` signs, and nobody else. Accounts are places in `keys`. */
+function solanaMessage(keys, instructions) {
+  const encoded = instructions.map(({ program, accounts, data }) =>
+    Buffer.from([program, accounts.length, ...accounts, data.length, ...data]),
+  );
+  const head = Buffer.from([1, 0, 1, keys.length]);
+  return Buffer.concat([head, ...keys, sha256('blockhash'), Buffer.from([encoded.length]), ...encoded]);
+}
+
+/** By rules 6 an account on Solana that is handed over is a transfer that cannot be read (docs/adr/0116). */
+async function handed(coordinator) {
+  const { client } = coordinator;
+  const ann = await coordinator.createUser('Ann');
+  const accounts = [
+    { curve: 'CURVE_ED25519', pathFormat: 'PATH_FORMAT_BIP32', path: "m/44'/501'/0'/0'", addressFormat: 'ADDRESS_FORMAT_SOLANA' },
+  ];
+  const { result } = await client.submit(type('CREATE_WALLET'), { walletName: 'Treasury', accounts });
+  const [signWith] = result.createWalletResult.addresses;
+  const receiver = sha256('receiver');
+  await coordinator.createPolicy({
+    policyName: 'Small transfers to one account',
+    condition: `solana.tx.program_keys.all(p, p == '${'1'.repeat(32)}') && solana.tx.transfers.count() > 0 && solana.tx.transfers.all(t, t.to == '${base58.encode(receiver)}' && t.amount <= 1000)`,
+    consensus: `approvers.any(user, user.id == '${ann.userId}')`,
+  });
+  const keys = [Buffer.from(base58.decode(signWith)), receiver, Buffer.alloc(32)];
+  const transfer = { program: 2, accounts: [0, 1], data: [2, 0, 0, 0, 232, 3, 0, 0, 0, 0, 0, 0] };
+  const allocate = { program: 2, accounts: [0], data: [8, 0, 0, 0, 80, 0, 0, 0, 0, 0, 0, 0] };
+  for (const instructions of [[transfer], [transfer, allocate]]) {
+    const unsignedTransaction = solanaMessage(keys, instructions).toString('hex');
+    await ann.client
+      .submit(type('SIGN_TRANSACTION_V2'), { signWith, unsignedTransaction, type: 'TRANSACTION_TYPE_SOLANA' })
+      .catch((error) => {
+        if (error.status !== 403) throw error;
+      });
+  }
+}
+
 /** What a story needs besides the usual settings. */
 const settingsOf = {
   people: { ALLOW_PRIVATE_NETWORK: 'true' },
@@ -1189,7 +1227,7 @@ const settingsOf = {
   },
 };
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits, meter, unasked };
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits, meter, unasked, handed };
 for (const [name, story] of Object.entries(stories)) {
   if (only === undefined || only === name) await record(name, story);
 }

@@ -59,5 +59,8 @@ export const ethereumPolicyValue = (
   return ethereum.ethereumPolicyValue(transaction, from, call);
 };
 
-export const solanaPolicyValue = (transaction: solana.SolanaTransaction, programs: readonly solana.DeployedProgram[]) =>
-  solana.solanaPolicyValue(transaction, solana.solanaCalls(transaction, programs, steps()));
+export const solanaPolicyValue = (
+  transaction: solana.SolanaTransaction,
+  programs: readonly solana.DeployedProgram[],
+  rules?: number,
+) => solana.solanaPolicyValue(transaction, solana.solanaCalls(transaction, programs, steps()), rules);

@@ -95,8 +95,8 @@ function compileWithTable(instructions: readonly Instruction[], tables: Record<A
 }
 
 const wire = (transaction: Transaction): string => hex(getTransactionEncoder().encode(transaction));
-const policyOf = (transaction: Transaction) =>
-  plain(solanaPolicyValue(parseUnsignedSolana(wire(transaction)), [])) as Record<string, unknown>;
+const policyOf = (transaction: Transaction, rules?: number) =>
+  plain(solanaPolicyValue(parseUnsignedSolana(wire(transaction)), [], rules)) as Record<string, unknown>;
 const splTransfers = (...instructions: Instruction[]) => policyOf(compile(instructions, 0)).spl_transfers;
 
 describe('Solana transactions that @solana/kit built', () => {
@@ -149,11 +149,11 @@ describe('Solana transactions that @solana/kit built', () => {
   });
 
   it('are shown to policies: other instructions are no transfers', () => {
-    const allocate = instruction(SYSTEM, [[PAYER, WRITABLE_SIGNER]], [8, 0, 0, 0, ...u64(5n)]);
+    const advance = instruction(SYSTEM, [[PAYER, WRITABLE_SIGNER]], [4, 0, 0, 0]);
     const notTheSystem = { ...transfer(PAYER, account(9), 5n), programAddress: account(10) };
     const mintTo = instruction(TOKEN, [], [7, ...u64(5n)]);
 
-    const value = policyOf(compile([allocate, notTheSystem, mintTo]));
+    const value = policyOf(compile([advance, notTheSystem, mintTo]));
     expect(value.transfers).toEqual([]);
     expect(value.spl_transfers).toEqual([]);
     expect(value.program_keys).toHaveLength(3);
@@ -258,6 +258,36 @@ describe('Solana transactions that @solana/kit built', () => {
     }
   });
 
+  it('are shown to policies: what is in a batch, as the instructions that it stands for', () => {
+    const [pay, approve] = [
+      [3, 9, 3, ...u64(1n)],
+      [3, 9, 4, ...u64(2n ** 64n - 1n)],
+    ];
+    const batch = ofToken([255, ...pay!, ...approve!], from, to, owner, from, mint, owner);
+    const transaction = compile([transfer(PAYER, account(9), 1n), batch], 0);
+    const shown = (rules?: number) => {
+      const { instructions } = policyOf(transaction, rules);
+      return (instructions as Record<string, unknown>[]).map((one) => ({
+        program: one['program_key'],
+        accounts: (one['accounts'] as Record<string, unknown>[]).map((key) => key['account_key']),
+        data: one['instruction_data_hex'],
+        parsed: one['parsed_instruction_data'],
+      }));
+    };
+    const [first, ...others] = shown();
+    expect(first!.program).toBe(SYSTEM);
+    const of = (keys: Address[], data: readonly number[]) => ({
+      program: TOKEN,
+      accounts: keys,
+      data: Buffer.from(data).toString('hex'),
+      parsed: undefined,
+    });
+    expect(others).toEqual([of([from, to, owner], pay!.slice(2)), of([from, mint, owner], approve!.slice(2))]);
+    expect(shown(5)).toHaveLength(2);
+    const malformed = compile([ofToken([255, 9, 9, 3, ...u64(1n)], from, to, owner)], 0);
+    expect(policyOf(malformed).instructions).toHaveLength(1);
+  });
+
   it.each<[string, (...keys: Address[]) => Instruction]>([
     ['a batch in a batch', (...keys) => ofToken([255, 3, 12, 255, 3, 9, 3, ...u64(1n)], ...keys)],
     ['a batch cut short', (...keys) => ofToken([255, 3, 9, 3], ...keys)],
@@ -266,6 +296,14 @@ describe('Solana transactions that @solana/kit built', () => {
     ['a transfer without an owner', () => ofToken([3, ...u64(1n)], from, to)],
     ['nothing', (...keys) => ofToken([], ...keys)],
     ['a new owner of an account', (...keys) => ofToken([6, 2, 1, ...new Uint8Array(32)], ...keys)],
+    [
+      'somebody who may close an account, of wrapped SOL too',
+      (...keys) => ofToken([6, 3, 1, ...new Uint8Array(32)], ...keys),
+    ],
+    ['somebody who may close one, cut short', (...keys) => ofToken([6, 3], ...keys)],
+    ['somebody who takes withheld fees', (...keys) => ofToken2022([6, 5, 1, ...new Uint8Array(32)], ...keys)],
+    ['somebody who may close a mint', (...keys) => ofToken2022([6, 6, 1, ...new Uint8Array(32)], ...keys)],
+    ['somebody who may move what others have', (...keys) => ofToken2022([6, 8, 1, ...new Uint8Array(32)], ...keys)],
     ['a fee transfer in the program that has none', (...keys) => ofToken([26, 1, ...u64(1n), 9, ...u64(1n)], ...keys)],
     ['withheld fees', (...keys) => ofToken2022([26, 2], ...keys)],
     ['a confidential transfer', (...keys) => ofToken2022([27, 7], ...keys)],
@@ -287,6 +325,9 @@ describe('Solana transactions that @solana/kit built', () => {
     ['a seed longer than the data', [3, 0, 0, 0, ...new Uint8Array(32), ...u64(2n ** 63n), ...u64(1n)]],
     ['an account given to a program', [1, 0, 0, 0, ...new Uint8Array(32)]],
     ['a nonce given to somebody', [7, 0, 0, 0, ...new Uint8Array(32)]],
+    // Such an account becomes a nonce account of whoever is named, without another signature of its own.
+    ['an account made fit for a nonce', [8, 0, 0, 0, ...u64(80n)]],
+    ['an account that becomes a nonce of somebody', [6, 0, 0, 0, ...new Uint8Array(32)]],
     ['an instruction of tomorrow', [13, 0, 0, 0]],
   ])('may move lamports in a way that is not understood: %s', (_what, data) => {
     const { transfers, splTransfers } = listsOf(transfer(PAYER, account(9), 1n), ofSystem(data, from, to));
@@ -300,6 +341,8 @@ describe('Solana transactions that @solana/kit built', () => {
       ofToken([4, ...u64(1n)], from, to, owner),
       ofToken([17], from),
       ofToken([6, 0, 0], mint, owner),
+      ofToken([6, 3, 0], from, owner),
+      ofToken2022([6, 8, 0], mint, owner),
       ofToken2022([26, 5, 1], mint, owner),
       ofToken2022([36, 0], mint),
       ofToken2022([...Buffer.from('d2e11ea258b84d8d', 'hex'), 1, 2], mint),

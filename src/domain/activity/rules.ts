@@ -13,5 +13,8 @@
  * (docs/adr/0061).
  *
  * 5: a policy whose condition demands another activity is not evaluated (docs/adr/0082).
+ *
+ * 6: of Solana's instructions, those that hand over an account without moving anything make transfers unreadable, and the
+ * parts of a batch are instructions (docs/adr/0116).
  */
-export const rulesNumber = 5;
+export const rulesNumber = 6;

@@ -20,3 +20,19 @@ test('of one value 200 characters are told', () => {
   const [told] = decodedOf({ resources: calling({ text: 'ä'.repeat(100_000) }) });
   expect(told?.facts.find(({ name }) => name === 'text')?.value).toBe(`"${'ä'.repeat(200)}…"`);
 });
+
+test('of a Solana transaction it is told that an instruction moves nothing, though another is in both lists', () => {
+  const [from, to] = ['A', 'B'];
+  const emptied = { from, to, amount: 1n };
+  const call = { program_key: 'token', instruction_data_hex: '09' };
+  const told = (instructions: number) => {
+    const tx = {
+      transfers: [emptied],
+      spl_transfers: [{ ...emptied, token_mint: '' }],
+      instructions: Array<typeof call>(instructions).fill(call),
+    };
+    return decodedOf({ resources: { solana: { tx } } })[0]!.notDecoded;
+  };
+  expect(told(1)).toBeUndefined();
+  expect(told(2)).toMatch(/instructions other than transfers/);
+});

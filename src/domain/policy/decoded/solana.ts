@@ -42,7 +42,9 @@ export function solanaAccount({ transfers, spl_transfers, instructions }: Values
   ];
   const shownMoves = moved.length > 3 ? [...moved.slice(0, 3), `${moved.length - 3} more`] : moved;
   const plural = calls.length === 1 ? '1 instruction' : `${calls.length} instructions`;
-  const other = calls.length > sol.length + tokens.length;
+  // What leaves an account that is closed or unwrapped is in both lists.
+  const alike = tokens.filter((token) => sol.some(({ from, to }) => from === token['from'] && to === token['to']));
+  const other = calls.length > sol.length + tokens.length - alike.length;
   return limited({
     text: `${shownMoves.length > 0 ? `${shownMoves.join(', ')}, in a` : 'A'} Solana transaction of ${plural}.`,
     facts,
