@@ -263,7 +263,7 @@ describe('Solana transactions that @solana/kit built', () => {
       [3, 9, 3, ...u64(1n)],
       [3, 9, 4, ...u64(2n ** 64n - 1n)],
     ];
-    const batch = ofToken([255, ...pay!, ...approve!], from, to, owner, from, mint, owner);
+    const batch = ofToken([255, ...pay, ...approve], from, to, owner, from, mint, owner);
     const transaction = compile([transfer(PAYER, account(9), 1n), batch], 0);
     const shown = (rules?: number) => {
       const { instructions } = policyOf(transaction, rules);
@@ -282,7 +282,7 @@ describe('Solana transactions that @solana/kit built', () => {
       data: Buffer.from(data).toString('hex'),
       parsed: undefined,
     });
-    expect(others).toEqual([of([from, to, owner], pay!.slice(2)), of([from, mint, owner], approve!.slice(2))]);
+    expect(others).toEqual([of([from, to, owner], pay.slice(2)), of([from, mint, owner], approve.slice(2))]);
     expect(shown(5)).toHaveLength(2);
     const malformed = compile([ofToken([255, 9, 9, 3, ...u64(1n)], from, to, owner)], 0);
     expect(policyOf(malformed).instructions).toHaveLength(1);
