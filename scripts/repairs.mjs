@@ -6,6 +6,15 @@ import { bounds } from './bounds.mjs';
  */
 export const repairs = [
   {
+    rule: 'R4',
+    repair: 'The auth proxy tells contacts apart as all else does.',
+    file: 'src/auth-proxy/endpoints.ts',
+    from: 'contactKey(proof.contact) !== contactKey(filterValue)',
+    to: 'proof.contact.toLowerCase() !== filterValue.toLowerCase()',
+    test: 'test/e2e/auth-proxy.spec.ts',
+    named: 'account finds a credential',
+  },
+  {
     rule: 'R1',
     repair: 'An account on Solana that becomes somebody’s nonce account is handed over.',
     file: 'src/transactions/solana-transfers.ts',

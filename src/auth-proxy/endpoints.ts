@@ -1,4 +1,5 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { contactKey } from '../domain/contact-key.js';
 import type { Api, Configuration, Identifier } from './api.js';
 import type { Limits } from './limits.js';
 import {
@@ -381,7 +382,7 @@ async function account(
       verificationToken === undefined
         ? undefined
         : await provenContact(verificationToken, await api.verificationKey(), configuration.organizationId, now);
-    if (proof?.kind !== filterType || proof.contact.toLowerCase() !== filterValue.toLowerCase()) {
+    if (proof?.kind !== filterType || contactKey(proof.contact) !== contactKey(filterValue)) {
       throw new CoordinatorError(
         'PERMISSION_DENIED',
         'a verificationToken for this contact is required: verify it with otp_init and otp_verify first',

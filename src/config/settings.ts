@@ -51,7 +51,11 @@ export const settings = [
   ],
   ['LOG_LEVEL', 'info', '`fatal`, `error`, `warn`, `info`, `debug` or `silent`.'],
   ['RATE_LIMIT_PER_ADDRESS', '', 'Requests a second from one address; no limit if unset.'],
-  ['RATE_LIMIT_PER_ORGANIZATION', '', 'Requests a second for one organization; no limit if unset.'],
+  [
+    'RATE_LIMIT_PER_ORGANIZATION',
+    '',
+    'Requests a second that name one organization; no limit if unset. Whoever names it is counted, before it is known whose key it is: set `RATE_LIMIT_PER_ADDRESS` too.',
+  ],
   ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit if unset.'],
   [
     'RATE_LIMIT_REMEMBERED_KEYS',

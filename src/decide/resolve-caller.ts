@@ -4,7 +4,8 @@ import { isExpired, type ApiKey, type Authenticator } from '../domain/organizati
 import { invitationOfKey, invitedUser } from '../domain/organization/invitations.js';
 import { oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
-import { contactKey, userOfContact, type User } from '../domain/organization/users.js';
+import { contactKey } from '../domain/contact-key.js';
+import { userOfContact, type User } from '../domain/organization/users.js';
 import type { PolicyCredential } from '../domain/policy/types.js';
 import type { AttestedStamp } from '../stamps/attested.js';
 import { CURVE_OF_SCHEME, type Stamp } from '../stamps/verify.js';

@@ -1,7 +1,7 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { passkeyClaim, type ClaimedIdentifier } from '../domain/organization/claims.js';
 import { claimedIdentity, oauthIdentity } from '../domain/organization/oauth-identity.js';
-import { contactKey } from '../domain/organization/users.js';
+import { contactKey } from '../domain/contact-key.js';
 import { isUuid } from '../domain/uuid.js';
 import type { OidcIdentity } from '../ports/oidc.js';
 import { isAuthProxyKind, type AuthProxy, type AuthProxySettings } from '../domain/organization/auth-proxy.js';

@@ -5,7 +5,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { passkeyClaim, type ClaimedIdentifier, type Found } from '../domain/organization/claims.js';
 import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
-import { contactKey } from '../domain/organization/users.js';
+import { contactKey } from '../domain/contact-key.js';
 import type { AttestedStamp } from '../stamps/attested.js';
 import type { Stamp, WebAuthnStamp } from '../stamps/verify.js';
 import { isSignedByPasskey } from '../stamps/webauthn.js';

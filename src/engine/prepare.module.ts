@@ -5,7 +5,7 @@ import { DELIVERY, deliveryFor, type Delivery } from '../delivery/delivery.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
-import { contactKey } from '../domain/organization/users.js';
+import { contactKey } from '../domain/contact-key.js';
 import { CONFIG } from '../http/config.token.js';
 import { guardedTarget } from '../http-client/guarded-fetch.js';
 import { InvitationLinks } from '../keyring/invitation-links.js';

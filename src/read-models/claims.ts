@@ -11,7 +11,7 @@ import {
   type Found,
 } from '../domain/organization/claims.js';
 import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
-import { contactKey } from '../domain/organization/users.js';
+import { contactKey } from '../domain/contact-key.js';
 import type { Row, Rows } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 

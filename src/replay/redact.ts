@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { contactKey } from '../domain/organization/users.js';
+import { contactKey } from '../domain/contact-key.js';
 import { memberKinds, type MemberKind } from './personal-members.js';
 
 type Members = Readonly<Record<string, unknown>>;

@@ -295,6 +295,9 @@ describe('what is answered', () => {
         body: { code: 7, message: textLike('verificationToken for this contact is required') },
       });
     }
+    // The sign of the kelvin is another letter in an address, though its lower case is a k.
+    const kelvins = await verified('\u212aevin@example.com', coordinator.newKey());
+    expect((await find('EMAIL', 'kevin@example.com', { verificationToken: kelvins })).status).toBe(403);
     // Who has proved the contact needs no other token; one does not prove a phone number.
     const both = { verificationToken, oidcToken: 'a.b.c' };
     expect((await find('EMAIL', contact, both)).body).toEqual({ organizationId });

@@ -11,7 +11,7 @@ import {
   type OtpType,
 } from '../../domain/organization/otps.js';
 import type { FeatureName } from '../../domain/organization/settings.js';
-import { contactKey } from '../../domain/organization/users.js';
+import { contactKey } from '../../domain/contact-key.js';
 import { checkSmsTemplate, otpEmail, otpSms, readEmailCustomization } from '../../delivery/templates.js';
 import { DecimalString, Email, Flag, isEmail, isPhone, Label, Nested, OneOf, Text, Whole } from '../../wire/fields.js';
 import type { DecideContext, PrepareContext } from '../define-activity.js';

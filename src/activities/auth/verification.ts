@@ -1,7 +1,7 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
 import { usedTokenKey } from '../../domain/organization/otps.js';
-import { contactKey } from '../../domain/organization/users.js';
+import { contactKey } from '../../domain/contact-key.js';
 import { Hex, OneOf, Text } from '../../wire/fields.js';
 import type { PrepareContext } from '../define-activity.js';
 import type { PreparePorts } from '../../ports/prepare.js';

@@ -9,7 +9,8 @@ import {
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
 import { messageSender } from '../../domain/organization/message-senders.js';
 import { existingUserTag } from '../../domain/organization/tags.js';
-import { contactKey, existingUser } from '../../domain/organization/users.js';
+import { contactKey } from '../../domain/contact-key.js';
+import { existingUser } from '../../domain/organization/users.js';
 import { invitationEmail } from '../../delivery/templates.js';
 import { Email, Label, ListOf, OneOf, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';

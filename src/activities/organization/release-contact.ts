@@ -1,7 +1,8 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { ContactKind } from '../../domain/organization/contacts.js';
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
-import { contactKey, usersOfContact, type User } from '../../domain/organization/users.js';
+import { contactKey } from '../../domain/contact-key.js';
+import { usersOfContact, type User } from '../../domain/organization/users.js';
 import { checkQuorumReachable } from '../../domain/organization/ways-in.js';
 import { Flag, isEmail, isPhone, Text, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';

@@ -2,7 +2,7 @@ import { liveApprovals, type Decision, type Vote } from '../activity/events.js';
 import { contactName, type ContactKind } from './contacts.js';
 import { loginCredentialTypes, type ApiKeyCredentialType } from './credentials.js';
 import type { Organization, OrganizationEvent, OrganizationView } from './organization.js';
-import { contactKey } from './users.js';
+import { contactKey } from '../contact-key.js';
 import { put, remove } from './slices.js';
 
 /** A credential, contact or identity that a user got after being created, from neither the user nor the root quorum. */

@@ -2,7 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import { presentMembers, type DomainEvent, type Evolvers } from './event.js';
 import type { Organization, OrganizationView } from './organization.js';
 import type { MessageSender } from './message-senders.js';
-import { contactKey } from './users.js';
+import { contactKey } from '../contact-key.js';
 import { put, remove } from './slices.js';
 
 /** How one-time codes are sent. */

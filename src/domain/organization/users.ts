@@ -1,3 +1,4 @@
+import { contactKey } from '../contact-key.js';
 import { contactName, type ContactKind } from './contacts.js';
 import { provedHere } from './claims.js';
 import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
@@ -145,13 +146,6 @@ export function contactReleased(
 export function changeUser(organization: Organization, userId: string, change: (user: User) => User): void {
   const user = organization.users.get(userId);
   if (user) put(organization, 'users', userId, change(user));
-}
-
-/**
- * The normalized form of a contact: letter case does not make another mailbox. ASCII only, because other letters may.
- */
-export function contactKey(contact: string): string {
-  return contact.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 function isSameContact(one: string | undefined, other: string | undefined): boolean {
