@@ -1707,6 +1707,22 @@ export const bounds = [
     named: 'too many',
   },
   {
+    repair: 'A piece of a snapshot has 65 536 characters, or one entry.',
+    file: 'src/ledger/snapshot-pieces.ts',
+    from: 'const pieceCharacters = 64 * 1024;',
+    to: 'const pieceCharacters = Infinity;',
+    test: 'test/ledger/snapshots.spec.ts',
+    named: 'what is large stands alone',
+  },
+  {
+    repair: 'Of a snapshot, 1 MiB is hashed at once.',
+    file: 'src/ledger/snapshots.ts',
+    from: 'const bytesAtOnce = 1024 * 1024;',
+    to: 'const bytesAtOnce = Infinity;',
+    test: 'test/ledger/snapshots.spec.ts',
+    named: 'what is hashed at once',
+  },
+  {
     repair: 'A certificate of an attestation has 2 560 bytes.',
     file: 'src/stamps/webauthn.ts',
     from: 'const MAX_CERTIFICATE_BYTES = 2_560;',

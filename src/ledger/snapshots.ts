@@ -9,6 +9,7 @@ import { LatestEntries } from '../fairness/latest-entries.js';
 import { emptyOrganization } from '../domain/organization/organization.js';
 import { nothing } from '../domain/organization/slices.js';
 import type { LoadedOrganization } from './loaded-organization.js';
+import { piecesOf, recentSlice, type Piece } from './snapshot-pieces.js';
 
 /**
  * Version of what a folded organization is made of, and of what its events make of it. Raise it whenever the same events
@@ -40,19 +41,13 @@ interface Header {
   readonly coveredTo: string;
 }
 
-/** A part of the state small enough to be written or read between two requests. */
-type Piece =
-  | { readonly slice: string; readonly entries: readonly (readonly [unknown, unknown])[] }
-  | { readonly slice: string; readonly value: unknown };
-
 const usuallyKept = 2;
 /** Organizations that may wait to be written; each is held in memory until then, and another occasion comes. */
 const mostWaiting = 8;
 /** Files remembered as complained of; a forgotten one may be complained of again. */
 const mostComplained = 1_000;
-/** Entries of a map in one piece. */
-const pieceEntries = 200;
-const recentSlice = 'recent fingerprints';
+/** Bytes that are hashed in one turn of the event loop: a millisecond or two. */
+const bytesAtOnce = 1024 * 1024;
 const digestLength = 64;
 /** Organization ids are UUIDs; nothing else becomes part of a path. */
 const safeName = /^[0-9a-f-]{36}$/;
@@ -133,15 +128,15 @@ export class Snapshots {
   private async write(header: Header, slices: readonly (readonly [string, unknown])[]): Promise<void> {
     const { organizationId, revision } = header;
     const parts: Buffer[] = [Buffer.from(`${JSON.stringify(header)}\n`)];
+    const digest = createHash('sha256').update(parts[0]!);
     for (const piece of piecesOf(slices)) {
       const bytes = serialize(piece);
       const length = Buffer.alloc(4);
       length.writeUInt32BE(bytes.length);
       parts.push(length, bytes);
+      digest.update(length).update(bytes);
       await nextTurn();
     }
-    const digest = createHash('sha256');
-    for (const part of parts) digest.update(part);
     const folder = join(this.options.folder, organizationId);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const unfinished = join(folder, `${revision}.${randomUUID()}.part`);
@@ -176,7 +171,7 @@ export class Snapshots {
     try {
       const bytes = await readFile(this.file(organizationId, revision)).catch(() => undefined);
       if (!bytes) return undefined;
-      const { header, body } = opened(bytes);
+      const { header, body } = await opened(bytes);
       if (header.version !== snapshotVersion) {
         throw new Error(`it has version ${header.version}, this release reads ${snapshotVersion}`);
       }
@@ -198,10 +193,14 @@ export class Snapshots {
 }
 
 /** @throws {Error} when the bytes are not what was written */
-function opened(bytes: Buffer): { header: Header; body: Buffer } {
+async function opened(bytes: Buffer): Promise<{ header: Header; body: Buffer }> {
   const rest = bytes.subarray(digestLength);
-  const digest = createHash('sha256').update(rest).digest('hex');
-  if (bytes.toString('latin1', 0, digestLength) !== digest)
+  const digest = createHash('sha256');
+  for (let at = 0; at < rest.length; at += bytesAtOnce) {
+    digest.update(rest.subarray(at, at + bytesAtOnce));
+    await nextTurn();
+  }
+  if (bytes.toString('latin1', 0, digestLength) !== digest.digest('hex'))
     throw new Error('its bytes are not those that were written');
   const end = rest.indexOf('\n');
   return { header: JSON.parse(rest.toString('utf8', 0, end)) as Header, body: rest.subarray(end + 1) };
@@ -209,20 +208,6 @@ function opened(bytes: Buffer): { header: Header; body: Buffer } {
 
 function copied(value: unknown): unknown {
   return isMap(value) ? [...value] : value;
-}
-
-function* piecesOf(slices: readonly (readonly [string, unknown])[]): Generator<Piece> {
-  const isMapOf = (slice: string) => slice === recentSlice || isMap(Reflect.get(emptyOrganization(), slice));
-  for (const [slice, content] of slices) {
-    if (!isMapOf(slice)) {
-      yield { slice, value: content };
-      continue;
-    }
-    const entries = content as readonly (readonly [unknown, unknown])[];
-    for (let at = 0; at === 0 || at < entries.length; at += pieceEntries) {
-      yield { slice, entries: entries.slice(at, at + pieceEntries) };
-    }
-  }
 }
 
 async function restored({ revision, hash, position }: Header, body: Buffer): Promise<LoadedOrganization> {

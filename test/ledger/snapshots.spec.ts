@@ -6,6 +6,7 @@ import { deserialize, serialize } from 'node:v8';
 import fc from 'fast-check';
 import { apply, nothingLoaded, type LoadedOrganization } from '../../src/ledger/loaded-organization.js';
 import { OrganizationLoader } from '../../src/ledger/load-organization.js';
+import { piecesOf } from '../../src/ledger/snapshot-pieces.js';
 import { Snapshots, snapshotVersion } from '../../src/ledger/snapshots.js';
 import { BrokenChain } from '../../src/ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../../src/ledger/event-store.js';
@@ -437,3 +438,47 @@ async function rewritten(file: string, changes: object, cut = 0): Promise<void> 
   const rest = Buffer.concat([Buffer.from(`${JSON.stringify({ ...header, ...changes })}\n`), body]);
   await writeFile(file, createHash('sha256').update(rest).digest('hex') + rest.toString('latin1'), 'latin1');
 }
+
+test('a state is cut into pieces by its texts: what is large stands alone, and nothing is lost', () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(1, 10, 1_000, 40_000, 100_000), { maxLength: 300 }), (lengths) => {
+      const users = lengths.map((length, at) => [
+        `user ${at}`,
+        { notes: ['x'.repeat(length)], byName: new Map([[at, 'y']]) },
+      ]);
+      const pieces = [...piecesOf([['users', users]])].map((piece) => ('entries' in piece ? piece.entries : []));
+      expect(pieces.flat()).toEqual(users);
+      for (const [at, entries] of pieces.entries()) {
+        const characters = JSON.stringify(entries).length;
+        expect(entries.length <= 200 && (entries.length <= 1 || characters < 80_000)).toBe(true);
+        // Small ones share a piece, or a large state would take as many turns as it has entries.
+        const next = pieces[at + 1];
+        if (next) expect(entries.length === 200 || characters + JSON.stringify(next[0]).length > 65_536).toBe(true);
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('what is hashed at once of a snapshot is bounded, in writing and in reading', async () => {
+  const { snapshots, said } = await snapshotsIn();
+  const state = foldOf(history);
+  const large = 'x'.repeat(2 ** 20);
+  for (let at = 0; at < 12; at += 1) state.recent.set(`${at} ${large}`, { position: everything + 1n } as never);
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  count();
+  expect(snapshots.keep(state)).toBe(true);
+  await snapshots.settled();
+  const written = turns;
+  for await (const one of snapshots.readable(organizationId)) expect(one.recent.size).toBe(12);
+  isOver = true;
+  expect(said).toEqual([]);
+  expect(written).toBeGreaterThan(12);
+  // Each mebibyte is hashed, and each piece is taken in, in a turn of its own.
+  expect(turns - written).toBeGreaterThan(24);
+});
