@@ -1715,14 +1715,6 @@ export const bounds = [
     named: 'what is large stands alone',
   },
   {
-    repair: 'Of a snapshot, 1 MiB is hashed at once.',
-    file: 'src/ledger/snapshots.ts',
-    from: 'const bytesAtOnce = 1024 * 1024;',
-    to: 'const bytesAtOnce = Infinity;',
-    test: 'test/ledger/snapshots.spec.ts',
-    named: 'what is hashed at once',
-  },
-  {
     repair: 'A certificate of an attestation has 2 560 bytes.',
     file: 'src/stamps/webauthn.ts',
     from: 'const MAX_CERTIFICATE_BYTES = 2_560;',

@@ -459,26 +459,3 @@ test('a state is cut into pieces by its texts: what is large stands alone, and n
     { numRuns: 30 },
   );
 });
-
-test('what is hashed at once of a snapshot is bounded, in writing and in reading', async () => {
-  const { snapshots, said } = await snapshotsIn();
-  const state = foldOf(history);
-  const large = 'x'.repeat(2 ** 20);
-  for (let at = 0; at < 12; at += 1) state.recent.set(`${at} ${large}`, { position: everything + 1n } as never);
-  let turns = 0;
-  let isOver = false;
-  const count = (): void => {
-    turns += 1;
-    if (!isOver) setImmediate(count);
-  };
-  count();
-  expect(snapshots.keep(state)).toBe(true);
-  await snapshots.settled();
-  const written = turns;
-  for await (const one of snapshots.readable(organizationId)) expect(one.recent.size).toBe(12);
-  isOver = true;
-  expect(said).toEqual([]);
-  expect(written).toBeGreaterThan(12);
-  // Each mebibyte is hashed, and each piece is taken in, in a turn of its own.
-  expect(turns - written).toBeGreaterThan(24);
-});
