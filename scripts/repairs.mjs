@@ -7,6 +7,24 @@ import { bounds } from './bounds.mjs';
 export const repairs = [
   {
     rule: 'R4',
+    repair: 'Why policies of the parent are in doubt is not told to its sub-organizations.',
+    file: 'src/read-models/activities.ts',
+    from: 'policyEvaluations: isOthers ? policies.map(withoutReason) : policies,',
+    to: 'policyEvaluations: isOthers ? policies : policies,',
+    test: 'test/e2e/explained.spec.ts',
+    named: 'for the parent’s members only',
+  },
+  {
+    rule: 'R4',
+    repair: 'Nor is it told with the recorded events, which also have the number of all policies.',
+    file: 'src/read-models/activities.ts',
+    from: '  if (!isDecidedByOthers(callerOrganizationId, decision)) return event;',
+    to: '  if (!isDecidedByOthers(callerOrganizationId, decision) || decision) return event;',
+    test: 'test/e2e/explained.spec.ts',
+    named: 'for the parent’s members only',
+  },
+  {
+    rule: 'R4',
     repair: 'The auth proxy tells contacts apart as all else does.',
     file: 'src/auth-proxy/endpoints.ts',
     from: 'contactKey(proof.contact) !== contactKey(filterValue)',

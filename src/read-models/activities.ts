@@ -1,7 +1,7 @@
 import { activityStatuses, type ActivityStatus } from '../domain/activity/events.js';
 import { intentIn } from '../domain/activity/recorded-form.js';
 import { evolveWithoutIntent, type ActivityRecord } from '../domain/activity/record.js';
-import type { ActivityEvent } from '../domain/activity/events.js';
+import type { ActivityEvent, Decision } from '../domain/activity/events.js';
 import { readableActivity, readableEvent } from '../domain/activity/redaction.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { TurnFor } from '../fairness/turns.js';
@@ -388,19 +388,24 @@ export const getPolicyEvaluations = defineQuery({
     const isExplained = decisions.some(({ by }) => by !== 'root-quorum');
     const { told, notExplained }: ReasonsAnswer = isExplained ? await reasons(asked) : { told: [] };
     const explained = new Map(told.map(({ voteId, outcomes }) => [voteId, outcomes]));
-    const evaluations = decisions.map(({ voteId, outcome, by, policies, revision, rules, at }) => ({
-      // One evaluation per vote, so the vote's id identifies it.
-      id: voteId,
-      activityId,
-      organizationId,
-      voteId,
-      policyEvaluations: explained.get(voteId) ?? policies,
-      outcome,
-      decidedBy: by,
-      revision: String(revision),
-      ...(rules === undefined ? {} : { rules }),
-      createdAt: timestamp(at),
-    }));
+    const evaluations = decisions.map((decision) => {
+      const { voteId, outcome, by, revision, rules, at } = decision;
+      const policies: readonly PolicyOutcomeShape[] = explained.get(voteId) ?? decision.policies;
+      const isOthers = isDecidedByOthers(callerOrganizationId, decision);
+      return {
+        // One evaluation per vote, so the vote's id identifies it.
+        id: voteId,
+        activityId,
+        organizationId,
+        voteId,
+        policyEvaluations: isOthers ? policies.map(withoutReason) : policies,
+        outcome,
+        decidedBy: by,
+        revision: String(revision),
+        ...(rules === undefined ? {} : { rules }),
+        createdAt: timestamp(at),
+      };
+    });
     const now = saysNow(activityId);
     return {
       policyEvaluations: await page(partOf(evaluations, ({ id }) => id, paginationOptions)),
@@ -409,6 +414,28 @@ export const getPolicyEvaluations = defineQuery({
     };
   },
 });
+
+/**
+ * Whether the policies of another organization decided, the caller's parent. What they say is for its own members: why one
+ * is in doubt quotes its text, and the set is all that the parent has.
+ */
+function isDecidedByOthers(callerOrganizationId: string, { authority }: Pick<Decision, 'authority'>): boolean {
+  return authority !== undefined && authority.organizationId !== callerOrganizationId;
+}
+
+function withoutReason<Told extends { readonly error?: string }>({ error: _error, ...evaluation }: Told) {
+  return evaluation;
+}
+
+function withDecisionSaidTo(callerOrganizationId: string, event: OrganizationEvent): OrganizationEvent {
+  if (event.type !== 'ActivitySubmitted' && event.type !== 'ActivityApproved') return event;
+  const { policySet: _policySet, ...decision } = event.data.decision;
+  if (!isDecidedByOthers(callerOrganizationId, decision)) return event;
+  const said = { ...decision, policies: decision.policies.map(withoutReason) };
+  return event.type === 'ActivitySubmitted'
+    ? { type: event.type, data: { ...event.data, decision: said } }
+    : { type: event.type, data: { ...event.data, decision: said } };
+}
 
 class ListAppProofsResponse {
   @ListOf(() => AppProofShape)
@@ -467,7 +494,7 @@ export const listActivityEvents = defineQuery({
   summary: 'The recorded events of an activity, its lifecycle and its effects, in stream order.',
   request: ListActivityEventsRequest,
   response: ListActivityEventsResponse,
-  async answer({ organizationId, activityId, after }, { rows, history, now, page, turn }) {
+  async answer({ organizationId, activityId, after }, { rows, history, now, page, turn, callerOrganizationId }) {
     const { record } = await activityInTurns(rows, organizationId, activityId, turn);
     async function* inTurn({ revisions, ...record }: StoredActivity): AsyncGenerator<Typed<RecordedEventShape>> {
       let next = 0;
@@ -480,7 +507,7 @@ export const listActivityEvents = defineQuery({
           const { id, revision } = event;
           const recorded = organizationEvent(upcast(event));
           const recordedAt = new Date(at).toISOString();
-          const said = readableEvent(recorded, record, now);
+          const said = readableEvent(withDecisionSaidTo(callerOrganizationId, recorded), record, now);
           const redacted = said === recorded ? {} : { redacted: true as const };
           next = revision + 1;
           if (isAfter) yield { id, revision: String(revision), ...said, recordedAt, hash, ...redacted };

@@ -455,6 +455,10 @@ describe('a past decision says why, as of then', () => {
       condition: "activity.kind == 'INIT_OTP_AUTH'",
       consensus: `approvers.any(user, user.id == '${alice.userId}')`,
     });
+    const inDoubt = await coordinator.createPolicy({
+      policyName: 'Whoever it is that it names',
+      condition: "activity.kind == 'INIT_OTP_AUTH' && requester.email == 'chief@example.com'",
+    });
     const { id } = await alice.client.submit(
       'ACTIVITY_TYPE_INIT_OTP_AUTH',
       { otpType: 'OTP_TYPE_EMAIL', contact: 'owner@example.com' },
@@ -471,7 +475,23 @@ describe('a past decision says why, as of then', () => {
     const [ofChild] = (await evaluated(ownerClient, id)).policyEvaluations;
     expect(ofChild!.policyEvaluations).toContainEqual({ policyId: codes, outcome: 'OUTCOME_ALLOW' });
     expect(JSON.stringify(ofChild)).not.toMatch(/Alice sends codes|approvers/);
-    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds: [codes] });
+    // Why a policy is in doubt quotes its text, and the set is all that the parent has.
+    const recordedFor = async (client: typeof bob.client, more = {}) => {
+      const { events } = await client.query<{ events: { data: object; redacted?: true }[] }>('list_activity_events', {
+        activityId: id,
+        ...more,
+      });
+      return events[0]!;
+    };
+    expect(JSON.stringify(ofParent)).toContain('requester.email');
+    expect(JSON.stringify(ofChild)).not.toContain('requester.email');
+    const toParent = await recordedFor(bob.client, asked);
+    expect(JSON.stringify(toParent)).toContain('requester.email');
+    expect(JSON.stringify(toParent)).toContain('policySet');
+    const toChild = await recordedFor(ownerClient);
+    expect(toChild.redacted).toBe(true);
+    expect(JSON.stringify(toChild)).not.toMatch(/requester\.email|policySet/);
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds: [codes, inDoubt] });
   });
 });
 
