@@ -6,6 +6,15 @@ import { bounds } from './bounds.mjs';
  */
 export const repairs = [
   {
+    rule: 'R5',
+    repair: 'Strangers’ issuers that hang do not keep those from being read that the operator trusts.',
+    file: 'src/oidc/issuers.ts',
+    from: 'const hasReserve = isUrgent || this.ports.trusted.includes(issuer);',
+    to: 'const hasReserve = isUrgent;',
+    test: 'test/oidc/issuers.spec.ts',
+    named: 'that the operator trusts',
+  },
+  {
     rule: 'R4',
     repair: 'Why policies of the parent are in doubt is not told to its sub-organizations.',
     file: 'src/read-models/activities.ts',
@@ -129,7 +138,7 @@ export const repairs = [
     from: 'compactJws(token).split',
     to: 'token.split',
     test: 'test/e2e/oauth.spec.ts',
-    named: 'with base64 around it',
+    named: 'base64 around it',
   },
   {
     rule: 'R8',
@@ -463,7 +472,7 @@ export const repairs = [
     rule: 'R1',
     repair: 'Batches of SPL Token are read.',
     file: 'src/transactions/solana-transfers.ts',
-    from: 'if (tag === BATCH) return batchMovements(data, accounts, programKey);',
+    from: 'if (tag === BATCH) return batchMovements(data, accounts, programKey, rules);',
     to: 'if (tag === BATCH) return NOTHING;',
     test: 'test/nets/decoders.spec.ts',
     named: 'Solana',
@@ -674,7 +683,7 @@ export const repairs = [
     rule: 'R3',
     repair: 'Live tokens are left out of events that are read.',
     file: 'src/read-models/activities.ts',
-    from: 'const said = readableEvent(recorded, record, now);',
+    from: 'const said = readableEvent(withDecisionSaidTo(callerOrganizationId, recorded), record, now);',
     to: 'const said = recorded;',
     test: 'test/nets/replayed-proofs.spec.ts',
     named: 'proves anything to anybody else',
@@ -1105,7 +1114,7 @@ export const repairs = [
     rule: 'R5',
     repair: 'Places are kept for issuers whose keys are about to be over.',
     file: 'src/oidc/issuers.ts',
-    from: 'limits.atOnce + (isUrgent ? limits.reserved : 0)',
+    from: 'limits.atOnce + (hasReserve ? limits.reserved : 0)',
     to: 'limits.atOnce',
     test: 'test/nets/crowds.spec.ts',
     named: 'as long as it answers',

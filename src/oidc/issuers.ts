@@ -24,7 +24,7 @@ const limits = {
   /** Of those, reserved for the issuers that were known first and are still needed; and how many under one name. */
   tenured: { places: 64, underOneName: 16, neededWithin: 24 * hour },
   atOnce: 32,
-  /** Additional slots, for issuers whose cached keys are about to expire. */
+  /** Additional slots, for issuers that the operator trusts, and those whose cached keys are about to expire. */
   reserved: 8,
   keys: 64,
 };
@@ -54,6 +54,8 @@ export class IssuerKeys {
       /** The only issuers that are asked; any if empty. */
       readonly issuers: readonly string[];
       readonly own: OwnIssuer | undefined;
+      /** Issuers that the operator has named: they are asked though strangers' issuers hold all places. */
+      readonly trusted: readonly string[];
     },
   ) {}
 
@@ -134,7 +136,8 @@ export class IssuerKeys {
     if (since >= 0 && since < limits.retryAfter) return;
     // Half of the time that stale keys stay in use is over: refreshing goes ahead even if others hold all slots.
     const isUrgent = known.keys !== undefined && this.ports.clock.now() >= known.staleUntil - limits.staleFor / 2;
-    if (this.readingNow >= limits.atOnce + (isUrgent ? limits.reserved : 0)) {
+    const hasReserve = isUrgent || this.ports.trusted.includes(issuer);
+    if (this.readingNow >= limits.atOnce + (hasReserve ? limits.reserved : 0)) {
       known.failure = issuerUnavailable(issuer, 'too many issuers are being read');
       return;
     }

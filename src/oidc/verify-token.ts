@@ -67,7 +67,7 @@ export class OidcVerifier {
     this.clock = clock;
     this.emailIssuers = emailIssuers;
     this.own = own;
-    this.keys = new IssuerKeys({ clock, fetch, issuers, own });
+    this.keys = new IssuerKeys({ clock, fetch, issuers, own, trusted: emailIssuers });
   }
 
   /**

@@ -289,6 +289,22 @@ test('an issuer whose keys will soon be too old is asked, though strangers hold 
   await Promise.all(answers);
 });
 
+test('an issuer that the operator trusts is asked for the first time, though strangers hold all places', async () => {
+  verifier = new OidcVerifier({ clock, fetch: loopback, emailIssuers: [issuer.url] });
+  const trusted = await token();
+  let goOn: (() => void) | undefined;
+  issuer.pause = new Promise<void>((resolve) => (goOn = resolve));
+  const below = (name: string): Promise<string> => token('first', '', `${issuer.url}/any/${name}`);
+  const answers = (await Promise.all(Array.from({ length: 32 }, (_none, number) => below(`i${number}`)))).map(answer);
+  await until(() => issuer.requests.length === 32);
+  const answered = answer(trusted);
+  await until(() => issuer.requests.length === 33);
+  expect(await answer(await below('oneMore'))).toContain('too many issuers are being read');
+  goOn!();
+  expect(await answered).toBe('taken');
+  await Promise.all(answers);
+});
+
 /** Every name has an issuer, with keys, but those without an answer; `asked` are the names whose configuration was read. */
 async function worldOfIssuers(isSilent: (hostname: string) => boolean = () => false) {
   const published = await publishedKey('ES256', 'first');
