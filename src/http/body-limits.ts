@@ -34,6 +34,7 @@ export function limitBodies(fastify: FastifyInstance): void {
       return;
     }
     const giveUp = (): void => {
+      if (reply.sent) return void request.raw.destroy();
       reply.raw.once('finish', () => request.raw.destroy());
       void reply.header('connection', 'close').send(tooManyBodies());
     };

@@ -227,17 +227,15 @@ export async function verifyRegistration(
       return Buffer.from(certificate);
     }),
   );
-  const lengths = certificates.map(({ length }) => length);
-  if (lengths.length > MAX_CERTIFICATES || lengths.some((length) => length > MAX_CERTIFICATE_BYTES)) {
+  const largest = certificates.reduce((most, { length }) => Math.max(most, length), 0);
+  if (certificates.length > MAX_CERTIFICATES || largest > MAX_CERTIFICATE_BYTES) {
     throw refuseAttestation(
-      `has ${lengths.length} certificates of ${lengths.join(', ')} bytes, but may have ${MAX_CERTIFICATES} of ` +
-        `${MAX_CERTIFICATE_BYTES} each: register without attestation (\`none\`)`,
+      `has ${certificates.length} certificates of up to ${largest} bytes, but may have ${MAX_CERTIFICATES} of up to ` +
+        `${MAX_CERTIFICATE_BYTES}: register without attestation (\`none\`)`,
     );
   }
-  room.take(
-    lengths.reduce((sum, length) => sum + length, 0),
-    refuseAttestation,
-  );
+  const bytes = certificates.reduce((sum, { length }) => sum + length, 0);
+  room.take(bytes, refuseAttestation);
   // The library would fetch the revocation lists named by these certificates before it knows whose they are.
   if (format === 'android-key' && certificates.some((certificate) => certificate.includes(CRL_DISTRIBUTION_POINTS))) {
     throw refuseAttestation(
