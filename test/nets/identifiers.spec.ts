@@ -339,20 +339,27 @@ function keyCredential(curve: ApiKeyPair['curve']): Credential & { readonly key:
 class Passkey implements Credential {
   readonly rule = new Rule('passkey');
   readonly passkey = new SoftwareAuthenticator();
-  /** The highest counter that was recorded of it, anywhere under the parent. */
+  /** The highest counter that it has stamped with, anywhere under the parent. */
   highest = 0;
+  /** The highest counter of a registration, which counts only in its own organization: anybody can register it. */
+  private registered = 0;
   next: number | undefined;
 
   constructor(readonly isCounted: boolean) {}
 
   readonly stamp: Stamping = (body) => {
-    const signCount = this.isCounted ? (this.next ?? this.highest + 1) : 0;
+    const signCount = this.isCounted ? (this.next ?? this.fresh) : 0;
     return { 'x-stamp-webauthn': this.passkey.assert({ body, signCount }) };
   };
 
+  /** A counter that no organization refuses. */
+  get fresh(): number {
+    return Math.max(this.highest, this.registered) + 1;
+  }
+
   private registration() {
     const signCount = this.isCounted ? below(6) : 0;
-    this.highest = Math.max(this.highest, signCount);
+    this.registered = Math.max(this.registered, signCount);
     return { authenticatorName: `passkey ${++count}`, ...this.passkey.register({ signCount }) };
   }
 
@@ -483,7 +490,7 @@ async function use(of: Credential, home: Home | undefined): Promise<void> {
   const what = `${isStale ? 'with a counter from before, ' : ''}it is used ${home ? 'by name' : 'by the parent’s id'}`;
   const isOver = to !== undefined && (rule.of(to)?.expires ?? Infinity) <= now;
   const isThere = to !== undefined && isStanding(to, now) && !isOver && !isStale;
-  if (of instanceof Passkey && isThere) of.highest = of.isCounted ? (of.next ?? of.highest + 1) : 0;
+  if (of instanceof Passkey && isThere) of.highest = of.isCounted ? (of.next ?? of.fresh) : 0;
   if (of instanceof Passkey) of.next = undefined;
   note(what, answer.status === 200);
   const expected = isThere ? to.id : led.length > 1 && !home ? 'several' : 'nobody';
