@@ -44,7 +44,8 @@ export function limitBodies(fastify: FastifyInstance): void {
     } catch (error) {
       return done(error as Error);
     }
-    const one = { ...body, isWorkedOn: false, isClosed: false };
+    // Not spread: for each request (docs/adr/0107).
+    const one = { received: body.received, letGo: body.letGo, isWorkedOn: false, isClosed: false };
     request.bodyInFlight = one;
     reply.raw.once('close', () => {
       one.isClosed = true;

@@ -22,9 +22,9 @@ export function bytesInFlight(heapLimit: number): number {
 /** One body in flight. */
 export interface BodyInFlight {
   /** It is there as a whole, and is worked on: it does not make room for others any more. */
-  received(): void;
+  readonly received: () => void;
   /** Its bytes are free again. */
-  letGo(): void;
+  readonly letGo: () => void;
 }
 
 interface Body {
