@@ -43,8 +43,8 @@ const heapMib = 512;
 export class ReadingThreads {
   readonly #waiting = new FairQueue<Waiting>();
   readonly #shares = new Shares(shares);
-  /** Readings of each family that are in progress. */
-  readonly #running = new Map<string, number>();
+  /** Those in progress. */
+  readonly #running: Shares;
   readonly #idle: Worker[] = [];
   readonly #threads = new Set<Worker>();
   readonly #most: number;
@@ -58,6 +58,8 @@ export class ReadingThreads {
     file = new URL('../transactions/reading-worker.js', import.meta.url),
   }: ReadingThreadsOptions = {}) {
     this.#most = most ?? Math.max(1, Math.min(4, availableParallelism() - 1));
+    const half = Math.max(1, Math.floor(this.#most / 2));
+    this.#running = new Shares({ family: half, strangers: half, one: half });
     this.#longestMs = longestMs;
     this.#file = file;
   }
@@ -91,19 +93,14 @@ export class ReadingThreads {
 
   #start(): void {
     while (this.#idle.length > 0 || this.#threads.size < this.#most) {
-      const next = this.#waiting.shift((path) => path.length !== 2 || this.#mayRun(path));
+      const next = this.#waiting.shift((path) => this.#running.full(path) === undefined);
       if (!next) return;
       this.#run(next, this.#idle.pop() ?? this.#newThread());
     }
   }
 
-  #mayRun(path: QueuePath): boolean {
-    return (this.#running.get(keyOf(path)) ?? 0) < Math.max(1, Math.floor(this.#most / 2));
-  }
-
   #run({ job, path, resolve, reject }: Waiting, thread: Worker): void {
-    const family = keyOf(path);
-    this.#running.set(family, (this.#running.get(family) ?? 0) + 1);
+    this.#running.take(path);
     let timer: NodeJS.Timeout | undefined = undefined;
     const end = (isAlive: boolean) => {
       clearTimeout(timer);
@@ -114,9 +111,7 @@ export class ReadingThreads {
         this.#threads.delete(thread);
         void thread.terminate();
       }
-      const left = this.#running.get(family)! - 1;
-      if (left > 0) this.#running.set(family, left);
-      else this.#running.delete(family);
+      this.#running.free(path);
       this.#shares.free(path);
       this.#start();
     };
@@ -153,10 +148,6 @@ export class ReadingThreads {
     const place = this.#idle.indexOf(thread);
     if (place !== -1) this.#idle.splice(place, 1);
   }
-}
-
-function keyOf(path: QueuePath): string {
-  return path.slice(0, 2).join(' ');
 }
 
 function unavailable(why: string): CoordinatorError {

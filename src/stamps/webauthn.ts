@@ -54,19 +54,21 @@ const MAX_ATTESTATION_LENGTH = 65_536;
 /** Android's chains have up to five, others one to three; those of security chips have up to 2 kB each. */
 const MAX_CERTIFICATES = 6;
 const MAX_CERTIFICATE_BYTES = 2_560;
+/** Of all certificates in the registrations of one request. */
+const MAX_REQUEST_CERTIFICATE_BYTES = 16_384;
 
 /**
  * How many bytes of certificates the registrations of one request may have together: reading one of many short names
  * takes several microseconds for each of its bytes.
  */
 export class CertificateRoom {
-  private left = 16_384;
+  private left = MAX_REQUEST_CERTIFICATE_BYTES;
 
   /** @throws {CoordinatorError} what `refuse` makes, if there is no room for so many bytes more */
   take(bytes: number, refuse: Refuse): void {
     if (bytes > this.left) {
       throw refuse(
-        `has ${bytes} bytes of certificates, and only ${this.left} are left of 16384 for a request: ` +
+        `has ${bytes} bytes of certificates, and only ${this.left} are left of ${MAX_REQUEST_CERTIFICATE_BYTES} for a request: ` +
           'register fewer at once, or without attestation (`none`)',
       );
     }

@@ -1190,7 +1190,11 @@ function solanaMessage(keys, instructions) {
   return Buffer.concat([head, ...keys, sha256('blockhash'), Buffer.from([encoded.length]), ...encoded]);
 }
 
-/** By rules 6 an account on Solana that is handed over is a transfer that cannot be read (docs/adr/0116). */
+/**
+ * By rules 6 an account on Solana that is handed over is a transfer that cannot be read, and the parts of a batch are
+ * instructions (docs/adr/0116). Under rules 5 what is handed over is signed, and a batch of two transfers is denied; under rules 6
+ * it is the other way round.
+ */
 async function handed(coordinator) {
   const { client } = coordinator;
   const ann = await coordinator.createUser('Ann');
@@ -1199,19 +1203,51 @@ async function handed(coordinator) {
   ];
   const { result } = await client.submit(type('CREATE_WALLET'), { walletName: 'Treasury', accounts });
   const [signWith] = result.createWalletResult.addresses;
-  const receiver = sha256('receiver');
+  const tokenProgram = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
+  const [receiver, tokens] = [sha256('receiver'), sha256('tokens')];
+  const to = base58.encode(receiver);
+  const consensus = `approvers.any(user, user.id == '${ann.userId}')`;
   await coordinator.createPolicy({
     policyName: 'Small transfers to one account',
-    condition: `solana.tx.program_keys.all(p, p == '${'1'.repeat(32)}') && solana.tx.transfers.count() > 0 && solana.tx.transfers.all(t, t.to == '${base58.encode(receiver)}' && t.amount <= 1000)`,
-    consensus: `approvers.any(user, user.id == '${ann.userId}')`,
+    condition: `solana.tx.program_keys.all(p, p == '${'1'.repeat(32)}') && solana.tx.transfers.count() > 0 && solana.tx.transfers.all(t, t.to == '${to}' && t.amount <= 1000)`,
+    consensus,
   });
-  const keys = [Buffer.from(base58.decode(signWith)), receiver, Buffer.alloc(32)];
-  const transfer = { program: 2, accounts: [0, 1], data: [2, 0, 0, 0, 232, 3, 0, 0, 0, 0, 0, 0] };
-  const allocate = { program: 2, accounts: [0], data: [8, 0, 0, 0, 80, 0, 0, 0, 0, 0, 0, 0] };
-  for (const instructions of [[transfer], [transfer, allocate]]) {
-    const unsignedTransaction = solanaMessage(keys, instructions).toString('hex');
+  await coordinator.createPolicy({
+    policyName: 'Tokens to one account, and nothing that moves lamports',
+    condition: `solana.tx.program_keys.all(p, p == '${tokenProgram}') && solana.tx.transfers.count() == 0 && solana.tx.spl_transfers.all(t, t.to == '${to}')`,
+    consensus,
+  });
+  await coordinator.createPolicy({
+    policyName: 'As many token transfers as instructions',
+    effect: 'EFFECT_DENY',
+    condition: `solana.tx.program_keys.any(p, p == '${tokenProgram}') && solana.tx.spl_transfers.count() > 0 && solana.tx.spl_transfers.count() != solana.tx.instructions.count()`,
+  });
+  const payer = Buffer.from(base58.decode(signWith));
+  const u64 = (value) => [value & 0xff, value >> 8, 0, 0, 0, 0, 0, 0];
+  const ofSystem = (...data) => ({ program: 2, accounts: [0, 1], data });
+  const pay = (lamports) => ofSystem(2, 0, 0, 0, ...u64(lamports));
+  const system = [payer, receiver, Buffer.alloc(32)];
+  const token = [payer, tokens, receiver, Buffer.from(base58.decode(tokenProgram))];
+  const ofToken = (accounts, ...data) => ({ program: 3, accounts, data });
+  const payTokens = [3, ...u64(7)];
+  const closeAuthority = [6, 3, 1, ...sha256('somebody')];
+  const messages = [
+    ...[1, 2, 3, 4].map((lamports) => solanaMessage(system, [pay(lamports)])),
+    solanaMessage(system, [pay(1_000), ofSystem(8, 0, 0, 0, ...u64(80))]),
+    solanaMessage(system, [pay(1_000), ofSystem(6, 0, 0, 0, ...sha256('somebody'))]),
+    solanaMessage(token, [ofToken([1, 2, 0], ...payTokens)]),
+    solanaMessage(token, [ofToken([1, 2, 0], 255, 3, payTokens.length, ...payTokens)]),
+    solanaMessage(token, [ofToken([1, 0], ...closeAuthority)]),
+    // Two transfers in one instruction: as many of both only where its parts are instructions.
+    solanaMessage(token, [ofToken([1, 2, 0, 1, 2, 0], 255, ...[0, 1].flatMap(() => [3, payTokens.length, ...payTokens]))]),
+  ];
+  for (const message of messages) {
     await ann.client
-      .submit(type('SIGN_TRANSACTION_V2'), { signWith, unsignedTransaction, type: 'TRANSACTION_TYPE_SOLANA' })
+      .submit(type('SIGN_TRANSACTION_V2'), {
+        signWith,
+        unsignedTransaction: message.toString('hex'),
+        type: 'TRANSACTION_TYPE_SOLANA',
+      })
       .catch((error) => {
         if (error.status !== 403) throw error;
       });

@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { contactKey } from '../../domain/contact-key.js';
-import { type User } from '../../domain/organization/users.js';
+import type { User } from '../../domain/organization/users.js';
 import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 

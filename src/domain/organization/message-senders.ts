@@ -1,7 +1,7 @@
 import { isAuthProxyUser } from './auth-proxy.js';
 import type { OrganizationView } from './organization.js';
 import { contactKey } from '../contact-key.js';
-import { type User } from './users.js';
+import type { User } from './users.js';
 
 /** Who requests a message, and where. `parent` is absent for an organization without one, and if it is not known. */
 export interface MessageRequest {
