@@ -17,7 +17,7 @@ import { elementsOf, newestFirst, partOf, type Run } from './pages.js';
 import type { ReadModel } from './read-model.js';
 import { PolicyOutcomeShape, type ReasonsAnswer } from './reasons.js';
 import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from '../wire/shapes.js';
-import { userAt } from './users.js';
+import { userAt } from './user-versions.js';
 
 /** A voter is stored as the position of the vote: the users model knows who the user was then. */
 type StoredActivity = ActivityRecord<string> & {

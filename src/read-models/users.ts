@@ -7,16 +7,18 @@ import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { noElement, oldestFirst, partOf, type Elements } from './pages.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
+import { endVersions, putVersion, userVersionsSchema, type Placed } from './user-versions.js';
 import { ApiKeyShape, AuthenticatorShape, UserShape } from '../wire/shapes.js';
 
 /** Users as they are, and as they were at any position: a vote shows its voter as of then. */
 export const usersModel: ReadModel = {
   name: 'users',
-  version: 3,
+  version: 4,
   tables: ['users', 'user_versions', 'user_credentials'],
   schema: `
     CREATE TABLE users (
-      organization_id TEXT NOT NULL, user_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
+      organization_id TEXT NOT NULL, user_id TEXT NOT NULL, created INTEGER NOT NULL,
+      whole_version INTEGER NOT NULL, parts INTEGER NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, user_id)
     ) WITHOUT ROWID;
     CREATE INDEX users_in_order ON users (organization_id, created, user_id);
@@ -25,10 +27,7 @@ export const usersModel: ReadModel = {
       PRIMARY KEY (organization_id, credential_id)
     ) WITHOUT ROWID;
     CREATE INDEX user_credentials_of_user ON user_credentials (organization_id, user_id);
-    CREATE TABLE user_versions (
-      organization_id TEXT NOT NULL, user_id TEXT NOT NULL, position INTEGER NOT NULL, doc TEXT,
-      PRIMARY KEY (organization_id, user_id, position)
-    ) WITHOUT ROWID;`,
+    ${userVersionsSchema}`,
 
   project(rows, events) {
     // A user who changes repeatedly in one batch is read once and written once; each version is kept.
@@ -66,12 +65,7 @@ function take(rows: Rows, changed: ChangedUsers, { organizationId, position, at,
         const sql = `DELETE FROM ${table} WHERE organization_id = ? AND user_id = ?`;
         rows.run(sql, organizationId, event.data.userId);
       }
-      return rows.run(
-        'INSERT OR REPLACE INTO user_versions VALUES (?, ?, ?, NULL)',
-        organizationId,
-        event.data.userId,
-        position,
-      );
+      return endVersions(rows, organizationId, event.data.userId, position);
   }
 }
 
@@ -116,22 +110,28 @@ function changeCredentials(user: User, event: CredentialEvent, at: number): User
   }
 }
 
+/** A user with the place of the last version. */
+interface KnownUser {
+  readonly user: User;
+  readonly created: bigint;
+  readonly placed: Placed;
+}
+
 /** The users that a batch of events changes. */
 class ChangedUsers {
-  private readonly users = new Map<string, { organizationId: string; user: User; doc: string; created: bigint }>();
+  private readonly users = new Map<string, KnownUser & { readonly organizationId: string; readonly doc: string }>();
 
   constructor(private readonly rows: Rows) {}
 
-  put(organizationId: string, user: User, created: bigint, position: bigint): void {
-    const { userId } = user;
+  put(organizationId: string, user: User, created: bigint, position: bigint, before?: KnownUser): void {
     const doc = JSON.stringify(user);
-    this.users.set(`${organizationId}/${userId}`, { organizationId, user, doc, created });
-    this.rows.run('INSERT OR REPLACE INTO user_versions VALUES (?, ?, ?, ?)', organizationId, userId, position, doc);
+    const placed = putVersion(this.rows, { organizationId, user, doc, position }, before);
+    this.users.set(`${organizationId}/${user.userId}`, { organizationId, user, doc, created, placed });
   }
 
   change(organizationId: string, userId: string, position: bigint, apply: (user: User) => User): void {
     const known = this.users.get(`${organizationId}/${userId}`) ?? this.read(organizationId, userId);
-    if (known) this.put(organizationId, apply(known.user), known.created, position);
+    if (known) this.put(organizationId, apply(known.user), known.created, position, known);
   }
 
   forget(organizationId: string, userId: string): void {
@@ -139,31 +139,29 @@ class ChangedUsers {
   }
 
   write(): void {
-    for (const { organizationId, user, doc, created } of this.users.values()) {
-      this.rows.run('INSERT OR REPLACE INTO users VALUES (?, ?, ?, ?)', organizationId, user.userId, created, doc);
+    for (const { organizationId, user, doc, created, placed } of this.users.values()) {
+      this.rows.run(
+        'INSERT OR REPLACE INTO users VALUES (?, ?, ?, ?, ?, ?)',
+        organizationId,
+        user.userId,
+        created,
+        placed.whole,
+        placed.parts,
+        doc,
+      );
     }
   }
 
-  private read(organizationId: string, userId: string): { user: User; created: bigint } | undefined {
-    const sql = 'SELECT created, doc FROM users WHERE organization_id = ? AND user_id = ?';
+  private read(organizationId: string, userId: string): KnownUser | undefined {
+    const sql = 'SELECT created, whole_version, parts, doc FROM users WHERE organization_id = ? AND user_id = ?';
     const row = this.rows.get(sql, organizationId, userId);
-    return row && { user: readUser(row['doc']), created: BigInt(row['created']!) };
+    if (!row) return undefined;
+    const placed = { whole: BigInt(row['whole_version']!), parts: Number(row['parts']) };
+    return { user: readUser(row['doc']), created: BigInt(row['created']!), placed };
   }
 }
 
 const readUser = (doc: unknown): User => JSON.parse(String(doc)) as User;
-
-/** The user as of a position (a decimal string); undefined if there was none then. */
-export function userAt(rows: Rows, organizationId: string, userId: string, position: string): User | undefined {
-  const row = rows.get(
-    `SELECT doc FROM user_versions WHERE organization_id = ? AND user_id = ? AND position <= ?
-     ORDER BY position DESC LIMIT 1`,
-    organizationId,
-    userId,
-    BigInt(position),
-  );
-  return row?.['doc'] ? readUser(row['doc']) : undefined;
-}
 
 /** All users of an organization in order of creation. */
 export function usersOf(
