@@ -54,8 +54,8 @@ export interface PrepareContext {
   readonly newId: () => string;
 }
 
-/** The limits that hold for an organization, and for its sub-organizations. */
-export type LimitsToCheck = Pick<DecideContext, 'limits' | 'subOrganizationLimits'>;
+/** The limits that hold for an organization, and for its sub-organizations, and the rules that apply. */
+export type LimitsToCheck = Pick<DecideContext, 'limits' | 'subOrganizationLimits' | 'rules'>;
 
 /** Something to read in a worker thread, and where to put the result or the reason why it cannot be read. */
 export interface ToReadAhead {
@@ -191,9 +191,10 @@ interface Verb<
   resources?(intent: Intent, organization: OrganizationView, rules?: number): Readonly<Record<string, PolicyValue>>;
   /**
    * Replaces `resources` if a request has several payloads: what policies may read of each. Each is decided on its own.
+   * @param rules as of `resources`
    * @throws {CoordinatorError} as `resources` does
    */
-  payloads?(intent: Intent, organization: OrganizationView): readonly RequestPart[];
+  payloads?(intent: Intent, organization: OrganizationView, rules?: number): readonly RequestPart[];
   /**
    * What the remaining `steps` do not suffice to read in this intent, and was not read yet. It is read in a worker before the
    * decision calls `resources`, `payloads` or `check`, which read the rest themselves.

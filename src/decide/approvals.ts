@@ -1,12 +1,12 @@
 import type { AnyActivity } from '../activities/define-activity.js';
 import { liveApprovals, type Vote } from '../domain/activity/events.js';
 import { activityAt } from '../domain/activity/machine.js';
+import { credentialOfVote } from '../domain/organization/credentials-of-users.js';
 import { mayChange, whoseWaysIn, type Word } from '../domain/organization/quorum-members.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { eligibleApprovers, type Authorization } from '../domain/policy/authorize.js';
 import type { Approval } from '../domain/policy/types.js';
 import { activityVersion, newestIntent } from './registry.js';
-import { attestedCredential, credentialsOf } from './resolve-caller.js';
 import type { Basis, Waiting } from './basis.js';
 import { aboutStillThere, questionOf, policyContext } from './question.js';
 
@@ -49,11 +49,10 @@ export function waiting(basis: Basis, open: OpenActivity): Waiting {
 /** Approvals that still count: recent enough, by a user who still exists, with a credential that was not removed. */
 export function standingApprovals({ organization, now }: Basis, open: OpenActivity): Approval[] {
   const standing = new Map<string, Approval>();
-  for (const { userId, credentialId, attestation, publicKey } of liveApprovals(open.votes, now)) {
+  for (const vote of liveApprovals(open.votes, now)) {
+    const { userId } = vote;
     const user = organization.users.get(userId);
-    const credential = attestation
-      ? user && attestedCredential(user, attestation, publicKey)
-      : user && credentialsOf(user).find(({ id }) => id === credentialId);
+    const credential = user && credentialOfVote(user, vote);
     if (credential) standing.set(userId, { userId, credential });
   }
   return [...standing.values()];

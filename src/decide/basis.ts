@@ -144,5 +144,6 @@ export function limitsToCheck({
   return {
     limits: limitsInForce(parentOrganizationId !== undefined, set?.organization, rules),
     subOrganizationLimits: limitsInForce(true, set?.subOrganizations, rules),
+    ...(rules === undefined ? {} : { rules }),
   };
 }

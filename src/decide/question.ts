@@ -7,7 +7,8 @@ import type { User } from '../domain/organization/users.js';
 import type { AuthorizationContext } from '../domain/policy/question.js';
 import { type AuthorizationRequest, type PolicyUser, unreadable, type PolicyValue } from '../domain/policy/types.js';
 import { activityVersion, type Registry } from './registry.js';
-import { credentialsOf, invitedBy } from './resolve-caller.js';
+import { credentialsOf } from '../domain/organization/credentials-of-users.js';
+import { invitedBy } from './resolve-caller.js';
 import { submittersOf } from './submitters.js';
 import { type Basis, ReadFirst, type Submission, tenantOf, type Voter } from './basis.js';
 
@@ -35,7 +36,7 @@ export type About = Pick<AuthorizationRequest, 'resources' | 'parts'>;
 export function aboutOf(definition: AnyActivity, intent: object, basis: Basis): About {
   const { organization, rules } = basis;
   if (definition.resources ?? definition.payloads) readFirst(definition, intent, basis);
-  const parts = definition.payloads?.(intent, organization);
+  const parts = definition.payloads?.(intent, organization, rules);
   return parts ? { parts } : { resources: definition.resources?.(intent, organization, rules) };
 }
 

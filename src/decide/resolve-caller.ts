@@ -1,10 +1,15 @@
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
-import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
+import { isExpired, type Authenticator } from '../domain/organization/credentials.js';
+import {
+  apiKeyCredential,
+  attestedCredential,
+  authenticatorCredential,
+  credentialsOf,
+} from '../domain/organization/credentials-of-users.js';
 import { invitationOfKey, invitedUser } from '../domain/organization/invitations.js';
 import { oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
-import { contactKey } from '../domain/contact-key.js';
 import { userOfContact, type User } from '../domain/organization/users.js';
 import type { PolicyCredential } from '../domain/policy/types.js';
 import type { AttestedStamp } from '../stamps/attested.js';
@@ -90,29 +95,6 @@ export function attestedUser(organization: OrganizationView, attestation: Attest
   );
 }
 
-function hasContact(user: User, { verificationType, contact }: Extract<Attestation, { kind: 'contact' }>): boolean {
-  const isEmail = verificationType === 'OTP_TYPE_EMAIL';
-  const held = isEmail ? user.userEmail : user.userPhoneNumber;
-  const isVerified = isEmail ? user.emailVerified : user.phoneNumberVerified;
-  return isVerified === true && held !== undefined && contactKey(held) === contactKey(contact);
-}
-
-/** The credential behind an attested stamp, as policies see it; undefined once the user has lost it. */
-export function attestedCredential(
-  user: User,
-  attestation: Attestation,
-  publicKey: string,
-): PolicyCredential | undefined {
-  const { userId } = user;
-  if (attestation.kind === 'contact') {
-    const type = 'CREDENTIAL_TYPE_OTP_AUTH_KEY_P256';
-    return hasContact(user, attestation) ? { id: attestation.tokenId, userId, type, publicKey } : undefined;
-  }
-  const wanted = oauthIdentity(attestation);
-  const provider = user.oauthProviders.find((one) => oauthIdentity(one) === wanted);
-  return provider && { id: provider.providerId, userId, type: 'CREDENTIAL_TYPE_OAUTH_KEY_P256', publicKey };
-}
-
 /**
  * The user that an invitation creates, by the key of its link: nobody else may accept it.
  * @throws {CoordinatorError} UNAUTHENTICATED PUBLIC_KEY_NOT_FOUND
@@ -188,28 +170,4 @@ export function testKeyCaller(
   const user = key && users.get(key.userId);
   const credential = user && credentialsOf(user).find(({ id }) => id === key?.credentialId);
   return credential && { user, credential };
-}
-
-/** The API keys and passkeys of a user as policies see them. */
-export function credentialsOf(user: User): PolicyCredential[] {
-  return [
-    ...user.apiKeys.map((key) => apiKeyCredential(user, key)),
-    ...user.authenticators.map((one) => authenticatorCredential(user, one)),
-  ];
-}
-
-/** An API key as policies see it. */
-export function apiKeyCredential(user: User, key: ApiKey): PolicyCredential {
-  return { id: key.apiKeyId, userId: user.userId, type: key.credentialType, publicKey: key.publicKey };
-}
-
-/** A passkey as policies see it. */
-export function authenticatorCredential(user: User, one: Authenticator): PolicyCredential {
-  return {
-    id: one.authenticatorId,
-    userId: user.userId,
-    type: 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR',
-    publicKey: one.publicKey,
-    credentialId: one.credentialId,
-  };
 }

@@ -2,12 +2,12 @@ import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { activityStatus, step } from '../domain/activity/machine.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
-import type { OpenActivity } from '../domain/organization/open-activities.js';
+import { checkRoomForVote, type OpenActivity } from '../domain/organization/open-activities.js';
 import { authorize } from '../domain/policy/authorize.js';
 import { denialOf } from './explain.js';
 import { voteRefused } from './refusals.js';
 import { activityVersion, newestIntent } from './registry.js';
-import { type Basis, type Voter, type Prepared, type DecisionResult, metered } from './basis.js';
+import { limitsToCheck, metered, type Basis, type DecisionResult, type Prepared, type Voter } from './basis.js';
 import { waiting, wordOf, memberInTheWay, waitingForQuorum, submissionOf } from './approvals.js';
 import { policyContext, readFirstIfThere } from './question.js';
 import { isPossible, decisionOf, execute, endOf, afterwardsOf, failed } from './effects.js';
@@ -48,6 +48,9 @@ export function decideVote(
     };
   }
 
+  if ((basis.rules ?? rulesNumber) >= 7) {
+    checkRoomForVote(basis.organization, open, vote.message, limitsToCheck(basis).limits);
+  }
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
   const asked = (found.authorization ??= authorize(question, [...approvals, voter], context));

@@ -8,7 +8,8 @@ import { decisionTime } from '../decide/decision-time.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { Clock } from '../ports/clock.js';
 import { organizationDeleted } from '../decide/refusals.js';
-import { apiKeyCredential, authenticatorCredential, type Caller } from '../decide/resolve-caller.js';
+import { apiKeyCredential, authenticatorCredential } from '../domain/organization/credentials-of-users.js';
+import type { Caller } from '../decide/resolve-caller.js';
 
 interface Ports {
   readonly loader: OrganizationLoader;

@@ -178,6 +178,8 @@ function payloadOf(request: OpenRequest): Term {
     isOf(described.eip_7702_authorization),
     typed.isNotApplicable,
     not(authorization.isNotApplicable),
+    // Chain 0 is every chain, and cannot be read.
+    not(holds(fieldOf(authorization.value, 'chain_id'), 0)),
   );
   return or(
     and(isPlain, onlyThere(request, chains, [])),
@@ -204,6 +206,7 @@ function onlyThere(request: OpenRequest, roots: readonly string[], there: readon
   );
 }
 
-function holds({ value }: Open, expected: string): Term {
+function holds({ value }: Open, expected: string | number): Term {
+  if (typeof expected === 'number') return value.kind === 'integer' ? same(value.term, integer(expected)) : no;
   return value.kind === 'text' ? same(value.term, text(expected)) : no;
 }

@@ -1,7 +1,7 @@
 import { ReadFirst } from '../decide/basis.js';
 import { askedBySubmit, askedByVotes } from '../decide/explain.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
-import { credentialsOf } from '../decide/resolve-caller.js';
+import { credentialsOf } from '../domain/organization/credentials-of-users.js';
 import type { Decision, Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';

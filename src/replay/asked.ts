@@ -1,7 +1,8 @@
 import { fingerprintOf } from '../decide/fingerprint.js';
 import type { Basis, Voter } from '../decide/basis.js';
 import type { Registry } from '../decide/registry.js';
-import { credentialsOf, invitedBy } from '../decide/resolve-caller.js';
+import { credentialsOf } from '../domain/organization/credentials-of-users.js';
+import { invitedBy } from '../decide/resolve-caller.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { Vote, VoteSelection } from '../domain/activity/events.js';

@@ -1,7 +1,8 @@
 import { RecordedActivity } from '../activities/recorded-activity.js';
 import type { Basis, Prepared, Voter } from '../decide/basis.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
-import { attestedCredential, credentialsOf, invitedBy, testKeyCaller } from '../decide/resolve-caller.js';
+import { attestedCredential, credentialsOf } from '../domain/organization/credentials-of-users.js';
+import { invitedBy, testKeyCaller } from '../decide/resolve-caller.js';
 import type { Decision, Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';

@@ -180,6 +180,7 @@ export const invitation: Members<Invitation> = {
   receiverUserTags: plain,
   accessType: plain,
   senderUserId: plain,
+  submitterId: plain,
   publicKey: plain,
   expiresAt: time,
   createdAt: time,

@@ -1,6 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { RLP } from 'micro-eth-signer/core/rlp.js';
+import { rulesNumber } from '../domain/activity/rules.js';
 import { invalidField } from '../domain/errors.js';
 import { notApplicable, unreadable, Unreadable, type PolicyValue } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
@@ -195,14 +196,14 @@ function both(value: PolicyValue): EthereumCall {
 
 /**
  * The EIP7702_AUTHORIZATION payload: JSON text of `{ address, chainId, nonce }`, numbers as numbers or as decimal or 0x
- * text. Returns the 32 bytes to sign, Keccak-256 of 0x05 ‖ RLP([chain id, address, nonce]) (EIP-7702), and
- * `eth.eip_7702_authorization` as policies see it.
+ * text. Returns the 32 bytes to sign, Keccak-256 of 0x05 ‖ RLP([chain id, address, nonce]) (EIP-7702), and what
+ * `authorizationPolicyValue` makes of it.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function parseEip7702Authorization(
   json: string,
   steps: Steps,
-): { readonly digest: Uint8Array; readonly policy: PolicyValue } {
+): { readonly digest: Uint8Array; readonly policy: Readonly<Record<string, PolicyValue>> } {
   const payload = parseJson(json, 'EIP-7702 authorization', steps);
   if (!isObject(payload))
     throw badAuthorization(`is ${quoted(payload)}; send an object with address, chainId and nonce`);
@@ -222,6 +223,20 @@ export function parseEip7702Authorization(
     digest: keccak_256(concatBytes(Uint8Array.of(AUTHORIZATION_MAGIC), message)),
     policy: { address: address.toLowerCase(), chain_id: chainId, nonce },
   };
+}
+
+/**
+ * `eth.eip_7702_authorization` as policies see it. For chain 0 it is valid on every chain (EIP-7702), so no comparison of the
+ * chain can be answered; under rules before 7, 0 was the id of a chain like others.
+ * @param read `policy` of `parseEip7702Authorization`
+ * @param rules the number of the rules that decide; today's if absent
+ */
+export function authorizationPolicyValue(
+  read: Readonly<Record<string, PolicyValue | undefined>>,
+  rules = rulesNumber,
+): PolicyValue {
+  if (rules < 7 || read['chain_id'] !== 0n) return read;
+  return { ...read, chain_id: unreadable('an authorization for chain 0 is valid on every chain') };
 }
 
 function readAuthorizationNumber(payload: Readonly<Record<string, unknown>>, member: string, max: bigint): bigint {

@@ -39,8 +39,11 @@ export interface PayloadsToRead {
 export interface ReadPayloads {
   readonly signed: readonly Uint8Array[];
   /** `structured` is what policies see of it, if the payload describes itself. */
-  readonly distinct: readonly { readonly field: string; readonly structured?: PolicyValue }[];
+  readonly distinct: readonly { readonly field: string; readonly structured?: Structured }[];
 }
+
+/** A payload that describes itself, member by member. */
+export type Structured = Readonly<Record<string, PolicyValue | undefined>>;
 
 const digestLength = 32;
 
@@ -50,7 +53,7 @@ const digestLength = 32;
  */
 export function readPayloads({ encoding, hashFunction, payloads, fields }: PayloadsToRead, steps: Steps): ReadPayloads {
   // Identical payloads are decided once.
-  const distinct = new Map<string, { field: string; structured?: PolicyValue }>();
+  const distinct = new Map<string, { field: string; structured?: Structured }>();
   const signed = payloads.map((payload, index) => {
     const field = fields[index]!;
     steps.take('valueDecoded');

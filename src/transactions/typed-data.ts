@@ -51,7 +51,7 @@ const WORD_LENGTH = 32;
 export function hashTypedData(
   json: string,
   steps: Steps,
-): { readonly digest: Uint8Array; readonly policy: PolicyValue } {
+): { readonly digest: Uint8Array; readonly policy: Readonly<Record<string, PolicyValue>> } {
   const payload = parseJson(json, 'typed data', steps);
   if (!isObject(payload))
     throw bad(`is ${quoted(payload)}; send an object with types, domain, primaryType and message`);

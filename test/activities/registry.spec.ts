@@ -512,7 +512,7 @@ describe('the list of activities', () => {
   });
 
   it('shows policies the parameters of client protocol 9.3, read from the intent', () => {
-    const users = { userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'] };
+    const users = { userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'], privateKeyIds: ['p'] };
     const keys = {
       encoding: 'e',
       hashFunction: 'h',
@@ -541,6 +541,7 @@ describe('the list of activities', () => {
       ['DELETE_API_KEYS', 'api_key_ids', 'list', ['k']],
       ['DELETE_AUTHENTICATORS', 'user_id', 'string', 'u'],
       ['DELETE_OAUTH_PROVIDERS', 'user_id', 'string', 'u'],
+      ['DELETE_PRIVATE_KEYS', 'private_key_ids', 'list', ['p']],
       ['DELETE_USERS', 'user_ids', 'list', ['u', 'v']],
       ['DELETE_WEBHOOK_ENDPOINT', 'endpoint_id', 'string', 'x'],
       ['EXPORT_PRIVATE_KEY', 'target_public_key', 'string', '02aa'],

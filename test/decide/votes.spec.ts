@@ -115,6 +115,24 @@ describe('a vote', () => {
     expect(again.activity.votes).toHaveLength(2);
   });
 
+  it('in a long body counts as long as all but the first have 262 144 characters together', async () => {
+    const short = coordinator.stamp(ann.key, rename, { userId: ann.userId, userName: 'Annabel' });
+    // The same request, with room between its parts.
+    const padded = (characters: number) => short.body.replace('{', '{' + ' '.repeat(characters - short.body.length));
+    const long = coordinator.stampAgain(ann, short.path, padded(150_000));
+    const { activity } = await coordinator.send(long);
+    const byBob = await coordinator.send(coordinator.stampAgain(bob, long.path, long.body));
+    expect(byBob.activity.votes).toHaveLength(2);
+    const tooMuch = coordinator.stampAgain(eve, long.path, long.body);
+    expect(await refused(coordinator.send(tooMuch))).toEqual([
+      'RESOURCE_EXHAUSTED',
+      'the votes on an activity after the first may have 262144 characters in total: they have 150000, and this body has 150000; ' +
+        `send approve_activity with the fingerprint of activity \`${activity.id}\` instead, which is short`,
+    ]);
+    const byEve = await coordinator.submit(eve.key, approve, { fingerprint: activity.fingerprint });
+    expect(byEve.status).toBe('ACTIVITY_STATUS_COMPLETED');
+  });
+
   it('of someone whose vote cannot count is refused, both ways', async () => {
     const only = `approvers.any(user, user.id == '${ann.userId}') && approvers.any(user, user.id == '${bob.userId}')`;
     const policyId = await coordinator.createPolicy({ condition: "activity.resource == 'POLICY'", consensus: only });

@@ -252,6 +252,22 @@ describe('a link is good for nothing', () => {
     await client.submit(accept, { invitationId, apiKeys: [newKey().params] });
   });
 
+  test('once the user who asked for it was deleted, whoever is named as its sender', async () => {
+    const member = await coordinator.createUser('Member');
+    const policyId = await coordinator.createPolicy({
+      policyName: 'invites',
+      condition: "activity.kind == 'CREATE_INVITATIONS'",
+      consensus: `approvers.any(user, user.id == '${member.userId}')`,
+    });
+    const address = `person-${++people}@example.com`;
+    await member.client.submit(create, { invitations: [asked(address, 'ACCESS_TYPE_ALL')] });
+    const { invitationId, client } = await invitationLinkOf(coordinator, address);
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_USERS', { userIds: [member.userId] });
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
+    const { message } = await attempt(client, invitationId);
+    expect(message).toContain(`user \`${member.userId}\`, who sent invitation`);
+  });
+
   test('after a week', async () => {
     const own = await startCoordinator({ settings: { INVITATION_URL: 'https://app.example/join' } });
     try {

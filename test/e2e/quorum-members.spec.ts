@@ -314,3 +314,95 @@ describe('a root quorum stays in reach', () => {
     }
   });
 });
+
+describe('what is voted on by a key that another added stays the doing of the other', () => {
+  /** Mallory adds a key to somebody, and as that user asks for something that waits for a second vote. */
+  async function asked(type: string, parameters: (userId: string) => object) {
+    const mallory = await grantee("activity.resource == 'CREDENTIAL' || activity.resource == 'USER'");
+    const two = `activity.type == '${type}'`;
+    grants.push(
+      await coordinator.createPolicy({
+        policyName: `two for ${type} ${++count}`,
+        condition: two,
+        consensus: 'approvers.count() >= 2',
+      }),
+    );
+    const target = await coordinator.createUser(`Target ${count}`);
+    const added = coordinator.newKey();
+    const { result } = await mallory.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+      userId: target.userId,
+      apiKeys: [apiKey(added)],
+    });
+    const { apiKeyIds } = result['createApiKeysResult'] as { apiKeyIds: string[] };
+    const waits = await coordinator.clientFor(added).submit(type, parameters(target.userId));
+    expect(waits.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    return { mallory, target, apiKeyIds, fingerprint: waits.fingerprint };
+  }
+
+  const intoQuorum = (userId: string) =>
+    coordinator.client.submit('ACTIVITY_TYPE_UPDATE_ROOT_QUORUM', {
+      threshold: 1,
+      userIds: [coordinator.root.userId, userId],
+    });
+
+  test('a key, when the one that asked for it is deleted before the last vote', async () => {
+    const own = coordinator.newKey();
+    const { mallory, target, apiKeyIds, fingerprint } = await asked('ACTIVITY_TYPE_CREATE_API_KEYS_V2', (userId) => ({
+      userId,
+      apiKeys: [apiKey(own)],
+    }));
+    await mallory.client.submit('ACTIVITY_TYPE_DELETE_API_KEYS', { userId: target.userId, apiKeyIds });
+    const done = await mallory.client.submit('ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint });
+    expect(done.status).toBe('ACTIVITY_STATUS_COMPLETED');
+    const { message } = await refusal(intoQuorum(target.userId));
+    expect(message).toContain(`cannot become a member of the root quorum with the API key`);
+    expect(message).toContain(`which user \`${mallory.userId}\``);
+  });
+
+  test('an e-mail address, when that key is gone', async () => {
+    const { mallory, target, apiKeyIds, fingerprint } = await asked('ACTIVITY_TYPE_UPDATE_USER_EMAIL', (userId) => ({
+      userId,
+      userEmail: 'mallory@example.com',
+    }));
+    await mallory.client.submit('ACTIVITY_TYPE_DELETE_API_KEYS', { userId: target.userId, apiKeyIds });
+    await mallory.client.submit('ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint });
+    const { message } = await refusal(intoQuorum(target.userId));
+    expect(message).toContain('cannot become a member of the root quorum with the e-mail address');
+  });
+});
+
+test('a user who takes the address of a member of the root quorum does not keep the member from logging in by it', async () => {
+  const key = coordinator.newKey();
+  const { subOrganizationId, rootUserIds } = resultOf(
+    await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName: 'Reached by mail',
+      rootUsers: [
+        {
+          userName: 'Owner',
+          userEmail: 'owner@example.com',
+          apiKeys: [apiKey(key)],
+          authenticators: [],
+          oauthProviders: [],
+        },
+      ],
+      rootQuorumThreshold: 1,
+    }),
+  ) as unknown as { subOrganizationId: string; rootUserIds: [string] };
+  const owner = coordinator.clientFor(key, subOrganizationId);
+  const parent = coordinator.clientFor(coordinator.client.key, subOrganizationId);
+  await owner.submit('ACTIVITY_TYPE_CREATE_USERS_V3', {
+    users: [
+      {
+        userName: 'Helper',
+        userEmail: 'owner@example.com',
+        apiKeys: [],
+        authenticators: [],
+        oauthProviders: [],
+        userTags: [],
+      },
+    ],
+  });
+  const { publicKey: targetPublicKey } = target();
+  const reached = await parent.submit('ACTIVITY_TYPE_EMAIL_AUTH_V2', { email: 'owner@example.com', targetPublicKey });
+  expect(resultOf(reached)).toMatchObject({ userId: rootUserIds[0] });
+});

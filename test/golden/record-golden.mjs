@@ -27,7 +27,7 @@ import { apply, nothingLoaded } from '../../dist/ledger/loaded-organization.js';
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
 import { apiKeyPairFromPrivate, send, stampBody, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
-const version = 8;
+const version = 9;
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const base64url = (data) => Buffer.from(data).toString('base64url');
@@ -1254,6 +1254,110 @@ async function handed(coordinator) {
   }
 }
 
+/** What rules 7 decide in another way (docs/adr/0118). Under some rules, some of it is refused. */
+async function lasting(coordinator) {
+  const { client, root } = coordinator;
+  const either = (promise) =>
+    promise.catch((error) => {
+      if (error.status !== 400 && error.status !== 403) throw error;
+    });
+  const by = (user) => `approvers.any(user, user.id == '${user.userId}')`;
+  const helper = await coordinator.createUser('Helper', { userEmail: 'helper@example.com' });
+  const target = await coordinator.createUser('Target');
+  const leaver = await coordinator.createUser('Leaver');
+  const policies = [
+    ['Credentials', "activity.resource == 'CREDENTIAL'", by(helper)],
+    ['Keys by two', "activity.kind == 'CREATE_API_KEYS'", 'approvers.count() >= 2'],
+    ['Signs', "activity.action == 'SIGN'", by(helper)],
+    ['Accounts', "activity.kind in ['CREATE_WALLET_ACCOUNTS', 'DELETE_WALLET_ACCOUNTS']", by(helper)],
+    ['Invites', "activity.kind == 'CREATE_INVITATIONS'", by(leaver)],
+    ['Own address', "activity.kind == 'UPDATE_USER_EMAIL' && activity.params.user_id == requester.id", by(helper)],
+  ];
+  for (const [policyName, condition, consensus] of policies) {
+    await coordinator.createPolicy({ policyName, condition, consensus });
+  }
+
+  // A vote by a key that another added, and that is gone when it counts.
+  const [first, second] = [coordinator.newKey(), coordinator.newKey()];
+  const add = (by, key) => by.submit(type('CREATE_API_KEYS_V2'), { userId: target.userId, apiKeys: [keyOf(key)] });
+  const added = await add(helper.client, first);
+  const waiting = await add(coordinator.clientFor(first), second);
+  const { apiKeyIds } = added.result.createApiKeysResult;
+  await helper.client.submit(type('DELETE_API_KEYS'), { userId: target.userId, apiKeyIds });
+  await helper.client.submit(type('APPROVE_ACTIVITY'), { fingerprint: waiting.fingerprint });
+  await either(client.submit(type('UPDATE_ROOT_QUORUM'), { threshold: 1, userIds: [root.userId, target.userId] }));
+
+  // An authorization for every chain, and a key under another address than a policy names.
+  const account = (addressFormat) => ({
+    curve: 'CURVE_SECP256K1',
+    pathFormat: 'PATH_FORMAT_BIP32',
+    path: "m/44'/60'/0'/0/0",
+    addressFormat: `ADDRESS_FORMAT_${addressFormat}`,
+  });
+  const { result } = await client.submit(type('CREATE_WALLET'), { walletName: 'W', accounts: [account('ETHEREUM')] });
+  const { walletId, addresses } = result.createWalletResult;
+  const signs = (signWith, payload, encoding) =>
+    either(
+      helper.client.submit(type('SIGN_RAW_PAYLOAD_V2'), {
+        signWith,
+        payload,
+        encoding: `PAYLOAD_ENCODING_${encoding}`,
+        hashFunction: 'HASH_FUNCTION_NO_OP',
+      }),
+    );
+  const denied = await coordinator.createPolicy({
+    policyName: 'Nowhere on mainnet',
+    effect: 'EFFECT_DENY',
+    condition: 'eth.eip_7702_authorization.chain_id == 1',
+  });
+  for (const chainId of [0, 1, 5]) {
+    const authorization = { address: '0x00000000000000000000000000000000000bad00', chainId, nonce: 0 };
+    await signs(addresses[0], JSON.stringify(authorization), 'EIP7702_AUTHORIZATION');
+  }
+  await client.submit(type('DELETE_POLICY'), { policyId: denied });
+  await coordinator.createPolicy({
+    policyName: 'Not the treasury',
+    effect: 'EFFECT_DENY',
+    condition: `wallet_account.address == '${addresses[0]}'`,
+  });
+  const others = await helper.client.submit(type('CREATE_WALLET_ACCOUNTS'), {
+    walletId,
+    accounts: [account('COMPRESSED')],
+  });
+  const digest = sha256('digest').toString('hex');
+  const [other] = others.result.createWalletAccountsResult.addresses;
+  await signs(other, digest, 'HEXADECIMAL');
+  const { accounts } = await client.query('list_wallet_accounts', { walletId });
+  const walletAccountIds = accounts
+    .filter(({ address }) => address === addresses[0])
+    .map(({ walletAccountId }) => walletAccountId);
+  await helper.client.submit(type('DELETE_WALLET_ACCOUNTS'), { walletAccountIds, deleteWithoutExport: true });
+  await signs(other, digest, 'HEXADECIMAL');
+
+  // A contact of two users, one of whom is of the root quorum.
+  const userEmail = 'root@example.com';
+  await client.submit(type('UPDATE_USER_EMAIL'), { userId: root.userId, userEmail });
+  await helper.client.submit(type('UPDATE_USER_EMAIL'), { userId: helper.userId, userEmail });
+  const targetPublicKey = Buffer.from(p256.getPublicKey(sha256('target'), false)).toString('hex');
+  await either(client.submit(type('EMAIL_AUTH_V2'), { email: userEmail, targetPublicKey }));
+
+  // Imports and invitations of a user who leaves, and an ALLOW that becomes a DENY with a tag that is gone.
+  await client.submit(type('INIT_IMPORT_WALLET'), { userId: leaver.userId });
+  const tagId = await coordinator.createTag('Gone');
+  const policyId = await coordinator.createPolicy({ policyName: 'Tag', condition: `requester.tags.contains('${tagId}')` });
+  await client.submit(type('DELETE_USER_TAGS'), { userTagIds: [tagId] });
+  await either(client.submit(type('UPDATE_POLICY_V2'), { policyId, policyEffect: 'EFFECT_DENY' }));
+  const invitation = {
+    receiverUserName: 'New',
+    receiverUserEmail: 'new@example.com',
+    receiverUserTags: [],
+    accessType: 'ACCESS_TYPE_ALL',
+    senderUserId: root.userId,
+  };
+  await leaver.client.submit(type('CREATE_INVITATIONS'), { invitations: [invitation] });
+  await client.submit(type('DELETE_USERS'), { userIds: [leaver.userId] });
+}
+
 /** What a story needs besides the usual settings. */
 const settingsOf = {
   people: { ALLOW_PRIVATE_NETWORK: 'true' },
@@ -1263,7 +1367,7 @@ const settingsOf = {
   },
 };
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits, meter, unasked, handed };
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits, meter, unasked, handed, lasting };
 for (const [name, story] of Object.entries(stories)) {
   if (only === undefined || only === name) await record(name, story);
 }

@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { messageSender } from '../../domain/organization/message-senders.js';
-import { userOfContact, type User } from '../../domain/organization/users.js';
+import { userReachedBy, type User } from '../../domain/organization/users.js';
 import { authEmail, readEmailCustomization } from '../../delivery/templates.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Email, Flag, Hex, Label, Nested, Uuid } from '../../wire/fields.js';
@@ -72,11 +72,11 @@ export const emailAuth = defineActivity({
   policy: { resource: 'AUTH', action: 'CREATE' },
   submittedBy: 'user-or-parent',
 
-  check({ email, targetPublicKey, emailCustomization }, organization) {
+  check({ email, targetPublicKey, emailCustomization }, organization, { rules }) {
     parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');
     readEmailCustomization(emailCustomization);
     checkLoginFeature(organization, 'FEATURE_NAME_EMAIL_AUTH');
-    userToReach(organization, email);
+    userToReach(organization, email, rules);
   },
 
   async prepare(intent, { loginSecrets, delivery, contactLimits }, context) {
@@ -106,7 +106,7 @@ export const emailAuth = defineActivity({
   recall: (_intent, recorded) => ({ publicKey: recorded.first('ApiKeyCreated').publicKey }),
 
   decide({ email, apiKeyName, expirationSeconds, invalidateExisting }, context, { publicKey }) {
-    const user = userToReach(context.organization, email);
+    const user = userToReach(context.organization, email, context.rules);
     const { apiKeyId, events } = sessionKeyEvents(context, user, {
       publicKey,
       curve: 'API_KEY_CURVE_P256',
@@ -123,8 +123,8 @@ export const emailAuth = defineActivity({
 });
 
 /** The result names the user, so the response to an unknown address must differ. */
-function userToReach(organization: OrganizationView, email: string): User {
-  const user = userOfContact(organization, 'email', email);
+function userToReach(organization: OrganizationView, email: string, rules: number | undefined): User {
+  const user = userReachedBy(organization, 'email', email, rules);
   if (user) return user;
   throw new CoordinatorError(
     'NOT_FOUND',

@@ -1,4 +1,4 @@
-import { userOfContact } from '../../domain/organization/users.js';
+import { userReachedBy } from '../../domain/organization/users.js';
 import { Nested, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import {
@@ -61,14 +61,14 @@ export const initOtpAuth = defineActivity({
   submittedBy: 'user-or-parent',
   stamps: ['api-key'],
 
-  check(params, organization) {
+  check(params, organization, { rules }) {
     checkOtpParams(params);
     checkOtpLogin(organization, params.otpType);
-    userOfContact(organization, contactKind(params.otpType), params.contact);
+    userReachedBy(organization, contactKind(params.otpType), params.contact, rules);
   },
 
   prepare(params, ports, context) {
-    const user = userOfContact(context.organization, contactKind(params.otpType), params.contact);
+    const user = userReachedBy(context.organization, contactKind(params.otpType), params.contact);
     return prepareOtp(params, ports, context, { isDelivered: user !== undefined });
   },
 

@@ -1,6 +1,6 @@
 import { invalidOtpCode, isCodeOf, otpEnded, usableOtp, wrongGuess } from '../../domain/organization/otps.js';
 import type { Login } from '../../domain/organization/quorum-members.js';
-import { userOfContact } from '../../domain/organization/users.js';
+import { userReachedBy } from '../../domain/organization/users.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Flag, Hex, Label, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -67,9 +67,9 @@ export const otpAuth = defineActivity({
   },
 
   decide({ otpId, apiKeyName, expirationSeconds, invalidateExisting }, context, { codeHash, key }) {
-    const { organization, now } = context;
+    const { organization, now, rules } = context;
     const otp = usableOtp(organization, otpId, 'auth', now);
-    const user = userOfContact(organization, contactKind(otp.otpType), otp.contact);
+    const user = userReachedBy(organization, contactKind(otp.otpType), otp.contact, rules);
     if (!isCodeOf(otp, codeHash) || !user) return { events: wrongGuess(otp), failure: invalidOtpCode() };
     const { userId } = user;
     const used = otpEnded(otp, 'used');

@@ -45,11 +45,12 @@ export const acceptInvitation = defineActivity({
   stamps: ['api-key'],
 
   check({ invitationId, authenticators = [], apiKeys = [] }, organization) {
-    const { accessType, senderUserId } = unacceptedInvitation(organization, invitationId);
-    if (!organization.users.has(senderUserId)) {
+    const { accessType, senderUserId, submitterId = senderUserId } = unacceptedInvitation(organization, invitationId);
+    const gone = [senderUserId, submitterId].find((userId) => !organization.users.has(userId));
+    if (gone !== undefined) {
       throw new CoordinatorError(
         'FAILED_PRECONDITION',
-        `user \`${senderUserId}\`, who sent invitation \`${invitationId}\`, has been deleted: ask for a new invitation`,
+        `user \`${gone}\`, who sent invitation \`${invitationId}\`, has been deleted: ask for a new invitation`,
       );
     }
     if (accessType === 'ACCESS_TYPE_WEB' && apiKeys.length > 0) {

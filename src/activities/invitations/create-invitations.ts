@@ -1,3 +1,4 @@
+import { rulesNumber } from '../../domain/activity/rules.js';
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import {
   accessTypes,
@@ -114,7 +115,7 @@ export const createInvitations = defineActivity({
       return { invitationId, userId, publicKey, expiresAt };
     }),
 
-  decide({ invitations }, { organization, now, limits }, prepared) {
+  decide({ invitations }, { organization, submitterId, now, limits, rules = rulesNumber }, prepared) {
     const expired = expiredInvitations(organization, now);
     const open = openInvitations(organization, now);
     if (open.length + invitations.length > limits.invitations) {
@@ -135,7 +136,11 @@ export const createInvitations = defineActivity({
     }
     const created = invitations.map((invitation, index): OrganizationEvent => {
       const { invitationId, userId, publicKey, expiresAt } = prepared[index]!;
-      return { type: 'InvitationCreated', data: { ...invitation, invitationId, userId, publicKey, expiresAt } };
+      // The sender is whoever the request names, so the link must not outlive the submitter either.
+      const isOthers = rules >= 7 && submitterId !== invitation.senderUserId && organization.users.has(submitterId);
+      const submitter = isOthers ? { submitterId } : {};
+      const data = { ...invitation, ...submitter, invitationId, userId, publicKey, expiresAt };
+      return { type: 'InvitationCreated', data };
     });
     return {
       events: [

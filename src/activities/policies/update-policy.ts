@@ -1,3 +1,4 @@
+import { rulesNumber } from '../../domain/activity/rules.js';
 import { presentMembers } from '../../domain/organization/event.js';
 import { checkPolicyNameFree, existingPolicy } from '../../domain/organization/policies.js';
 import { maxTextLength } from '../../domain/policy/tokens.js';
@@ -52,7 +53,7 @@ export const updatePolicy = defineActivity({
   policy: { resource: 'POLICY', action: 'UPDATE' },
 
   decide({ policyId, policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time }, context) {
-    const { organization, policyEnvironment } = context;
+    const { organization, policyEnvironment, rules = rulesNumber } = context;
     const existing = existingPolicy(organization, policyId);
     const clauses = presentMembers({ condition: policyCondition, consensus: policyConsensus, time });
     const changes = { ...presentMembers({ policyName, effect: policyEffect, notes: policyNotes }), ...clauses };
@@ -61,7 +62,17 @@ export const updatePolicy = defineActivity({
     if (policyName !== undefined) checkPolicyNameFree(organization, policyName, policyId);
     const written = [{ ...existing, ...clauses }];
     checkRoom(written, context, policyId);
-    checkClauses(clauses, policyEnvironment, organization);
+    // What a DENY names must be there, also where the text was written for an ALLOW. Rules before 7 looked at new text only.
+    const isNewDenial = policyEffect === 'EFFECT_DENY' && existing.effect !== 'EFFECT_DENY' && rules >= 7;
+    const looked = isNewDenial
+      ? presentMembers({
+          condition: existing.condition,
+          consensus: existing.consensus,
+          time: existing.time,
+          ...clauses,
+        })
+      : clauses;
+    checkClauses(looked, policyEnvironment, organization);
     checkBudget(written, context, policyId);
     return { events: [{ type: 'PolicyUpdated', data: { policyId, ...changes } }], result: { policyId } };
   },

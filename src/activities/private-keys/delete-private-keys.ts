@@ -17,8 +17,8 @@ class DeletePrivateKeysResult {
 }
 
 /**
- * Deletes private keys permanently: their vaults are shredded. Policies see no `private_key`, because there may be
- * several.
+ * Deletes private keys permanently: their vaults are shredded. Policies see their ids, and no `private_key`, because there may
+ * be several.
  */
 export const deletePrivateKeys = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_PRIVATE_KEYS',
@@ -26,6 +26,9 @@ export const deletePrivateKeys = defineActivity({
   intent: DeletePrivateKeysIntent,
   result: DeletePrivateKeysResult,
   policy: { resource: 'PRIVATE_KEY', action: 'DELETE' },
+  params: {
+    private_key_ids: { type: { kind: 'list', of: { kind: 'string' } }, from: ({ privateKeyIds }) => privateKeyIds },
+  },
 
   check({ privateKeyIds, deleteWithoutExport }, organization) {
     for (const privateKeyId of privateKeyIds) {

@@ -1,7 +1,7 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { checkRoomForImport, pendingImportOf, recalledImport } from '../wallets/import-params.js';
+import { checkRoomForImport, endedImports, recalledImport } from '../wallets/import-params.js';
 
 class InitImportPrivateKeyIntent {
   @Uuid({ about: 'The user who will import. An earlier pending bundle for this user becomes invalid.' })
@@ -21,7 +21,7 @@ export const initImportPrivateKey = defineActivity({
   result: InitImportPrivateKeyResult,
   policy: { resource: 'PRIVATE_KEY', action: 'IMPORT' },
 
-  check({ userId }, organization, { limits }) {
+  check({ userId }, organization, limits) {
     existingUser(organization, userId);
     checkRoomForImport(organization, userId, 'private-key', limits);
   },
@@ -31,12 +31,10 @@ export const initImportPrivateKey = defineActivity({
 
   recall: (_intent, recorded) => recalledImport(recorded),
 
-  decide({ userId }, { organization, newId }, { vaultId, targetPublicKey, importBundle }) {
-    const replaced = pendingImportOf(organization, userId, 'private-key');
-    const ended = replaced && { importId: replaced.importId, vaultId: replaced.vaultId };
+  decide({ userId }, { organization, newId, rules }, { vaultId, targetPublicKey, importBundle }) {
     return {
       events: [
-        ...(ended ? [{ type: 'ImportEnded', data: ended } as const] : []),
+        ...endedImports(organization, userId, 'private-key', rules),
         {
           type: 'ImportStarted',
           data: { importId: newId(), userId, kind: 'private-key', vaultId, targetPublicKey },

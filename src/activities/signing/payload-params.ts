@@ -3,6 +3,7 @@ import type { OrganizationView } from '../../domain/organization/organization.js
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import { unreadable, type PolicyType, type PolicyValue, type RequestPart } from '../../domain/policy/types.js';
 import type { Steps } from '../../domain/steps.js';
+import { authorizationPolicyValue } from '../../transactions/ethereum.js';
 import { Hex, OneOf } from '../../wire/fields.js';
 import {
   hashFunctions,
@@ -10,6 +11,7 @@ import {
   type HashFunction,
   type PayloadEncoding,
   type PayloadsToRead,
+  type Structured,
 } from '../../transactions/payloads.js';
 import type { ToReadAhead } from '../define-activity.js';
 import { Readings } from '../readings.js';
@@ -92,13 +94,14 @@ export function payloadReader<Intent extends RawIntent>(
     },
 
     /** What policies see of the key, and of each distinct payload. @throws {CoordinatorError} as `read` does */
-    payloads(intent: Intent, organization: OrganizationView): readonly RequestPart[] {
+    payloads(intent: Intent, organization: OrganizationView, rules?: number): readonly RequestPart[] {
       const key = signingKeyOf(organization, intent.signWith);
-      const resources = keyResources(key, organization);
+      const resources = keyResources(key, organization, rules);
       const name = intent.encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
       const opaque = opaqueTo(intent.encoding, key);
+      const seen = (one: Structured): PolicyValue => (name === 'eip_712' ? one : authorizationPolicyValue(one, rules));
       return read(intent, key).distinct.map(({ field, structured }) => {
-        const eth = structured === undefined ? opaque : { [name]: structured };
+        const eth = structured === undefined ? opaque : { [name]: seen(structured) };
         return { name: field, resources: eth === undefined ? resources : { ...resources, eth } };
       });
     },

@@ -16,9 +16,13 @@ export const signingPolicy = { resource: 'PRIVATE_KEY', action: 'SIGN' } as cons
 export function keyResources(
   { owner }: SigningKey,
   organization: OrganizationView,
+  rules: number | undefined,
 ): Readonly<Record<string, PolicyValue>> {
   if (owner.kind === 'wallet-account') {
-    return { wallet: walletValue(owner.wallet), wallet_account: walletAccountValue(owner.account, organization) };
+    return {
+      wallet: walletValue(owner.wallet),
+      wallet_account: walletAccountValue(owner.account, organization, rules),
+    };
   }
   const { privateKeyId, privateKeyName, privateKeyTags, imported, exported } = owner.privateKey;
   return { private_key: { id: privateKeyId, tags: privateKeyTags, imported, exported, label: privateKeyName } };

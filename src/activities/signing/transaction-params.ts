@@ -195,7 +195,7 @@ export function transactionResources(
   rules?: number,
 ): Readonly<Record<string, PolicyValue>> {
   const { key, transaction } = readTransaction(intent, organization);
-  return { ...keyResources(key, organization), ...transaction.resources(organization, rules) };
+  return { ...keyResources(key, organization, rules), ...transaction.resources(organization, rules) };
 }
 
 function bitcoinFormat(

@@ -1,3 +1,6 @@
+import { rulesNumber } from '../../domain/activity/rules.js';
+import type { OrganizationEvent } from '../../domain/organization/organization.js';
+import { importsEndedWith } from '../wallets/import-params.js';
 import { CoordinatorError } from '../../domain/errors.js';
 import { existingUser } from '../../domain/organization/users.js';
 import { UuidList } from '../../wire/fields.js';
@@ -24,8 +27,8 @@ export const deleteUsers = defineActivity({
     user_ids: { type: { kind: 'list', of: { kind: 'string' } }, from: ({ userIds }) => userIds },
   },
 
-  decide({ userIds }, { organization }) {
-    const events = userIds.map((userId) => {
+  decide({ userIds }, { organization, rules = rulesNumber }) {
+    const events = userIds.flatMap((userId): OrganizationEvent[] => {
       existingUser(organization, userId);
       // Policies may grant this activity, but they must not change the root quorum.
       if (organization.rootQuorum.userIds.includes(userId)) {
@@ -34,7 +37,8 @@ export const deleteUsers = defineActivity({
           `user \`${userId}\` is a member of the root quorum: remove the user from it with update_root_quorum first`,
         );
       }
-      return { type: 'UserDeleted', data: { userId } } as const;
+      const imports = rules >= 7 ? importsEndedWith(organization, userId) : [];
+      return [{ type: 'UserDeleted', data: { userId } }, ...imports];
     });
     return { events, result: { userIds } };
   },

@@ -1,11 +1,13 @@
 import { CoordinatorError } from '../../domain/errors.js';
-import type { PendingImport } from '../../domain/organization/imports.js';
-import { checkLimit, type Limits } from '../../domain/organization/limits.js';
+import { rulesNumber } from '../../domain/activity/rules.js';
+import type { ImportEvent, PendingImport } from '../../domain/organization/imports.js';
+import { checkLimit } from '../../domain/organization/limits.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
+import type { LimitsToCheck } from '../define-activity.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 
 /** The pending import of a kind for a user; there is at most one. */
-export function pendingImportOf(
+function pendingImportOf(
   organization: OrganizationView,
   userId: string,
   kind: PendingImport['kind'],
@@ -24,10 +26,37 @@ export function checkRoomForImport(
   organization: OrganizationView,
   userId: string,
   kind: PendingImport['kind'],
-  limits: Limits,
+  { limits, rules }: Pick<LimitsToCheck, 'limits' | 'rules'>,
 ): void {
-  const isReplaced = pendingImportOf(organization, userId, kind) !== undefined;
-  checkLimit(limits, 'imports', organization.imports.size, isReplaced ? 0 : 1);
+  const ended = endedImports(organization, userId, kind, rules);
+  checkLimit(limits, 'imports', organization.imports.size - ended.length, 1);
+}
+
+/**
+ * What ends as a user starts an import: a pending one of that kind, and, since rules 7, what users left pending who have been
+ * deleted.
+ */
+export function endedImports(
+  organization: OrganizationView,
+  userId: string,
+  kind: PendingImport['kind'],
+  rules = rulesNumber,
+): readonly ImportEnded[] {
+  const replaced = pendingImportOf(organization, userId, kind);
+  const orphans =
+    rules < 7 ? [] : [...organization.imports.values()].filter((one) => !organization.users.has(one.userId));
+  return [...(replaced ? [replaced] : []), ...orphans].map(importEnded);
+}
+
+/** What a user leaves pending who is deleted. */
+export function importsEndedWith(organization: OrganizationView, userId: string): readonly ImportEnded[] {
+  return [...organization.imports.values()].filter((one) => one.userId === userId).map(importEnded);
+}
+
+type ImportEnded = Extract<ImportEvent, { type: 'ImportEnded' }>;
+
+function importEnded({ importId, vaultId }: PendingImport): ImportEnded {
+  return { type: 'ImportEnded', data: { importId, vaultId } };
 }
 
 /** A started import. */

@@ -1,7 +1,7 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { checkRoomForImport, pendingImportOf, recalledImport } from './import-params.js';
+import { checkRoomForImport, endedImports, recalledImport } from './import-params.js';
 
 class InitImportWalletIntent {
   @Uuid({
@@ -25,7 +25,7 @@ export const initImportWallet = defineActivity({
   result: InitImportWalletResult,
   policy: { resource: 'WALLET', action: 'IMPORT' },
 
-  check({ userId }, organization, { limits }) {
+  check({ userId }, organization, limits) {
     existingUser(organization, userId);
     checkRoomForImport(organization, userId, 'wallet', limits);
   },
@@ -35,12 +35,10 @@ export const initImportWallet = defineActivity({
 
   recall: (_intent, recorded) => recalledImport(recorded),
 
-  decide({ userId }, { organization, newId }, { vaultId, targetPublicKey, importBundle }) {
-    const earlier = pendingImportOf(organization, userId, 'wallet');
-    const ended = earlier && { importId: earlier.importId, vaultId: earlier.vaultId };
+  decide({ userId }, { organization, newId, rules }, { vaultId, targetPublicKey, importBundle }) {
     return {
       events: [
-        ...(ended ? [{ type: 'ImportEnded', data: ended } as const] : []),
+        ...endedImports(organization, userId, 'wallet', rules),
         {
           type: 'ImportStarted',
           data: { importId: newId(), userId, kind: 'wallet', vaultId, targetPublicKey },

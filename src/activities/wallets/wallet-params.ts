@@ -1,9 +1,10 @@
+import { rulesNumber } from '../../domain/activity/rules.js';
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import { CURVES, MNEMONIC_LENGTHS, type AddressFormat, type Curve } from '../../domain/key-formats.js';
 import { accountsOf, type AccountFacts, type Wallet, type WalletAccount } from '../../domain/organization/wallets.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { AmbiguousText, type PolicyValue } from '../../domain/policy/types.js';
-import { ADDRESS_FORMATS, checkAddressFormat } from '../../keyring/addresses.js';
+import { ADDRESS_FORMATS, addressOf, checkAddressFormat } from '../../keyring/addresses.js';
 import { canonicalPath } from '../../keyring/derivation.js';
 import { Label, OneOf, Text } from '../../wire/fields.js';
 import type { AccountToDerive, DerivedAccount } from '../../ports/keyring.js';
@@ -110,22 +111,53 @@ export function walletValue({ walletId, walletName, imported, exported }: Wallet
 }
 
 /**
- * An account as policies see it. Other accounts of the wallet may be the same key under other addresses, and whoever
- * names one of them uses the same key. So for such an account it is in doubt whether a policy means it.
+ * An account as policies see it. Its key has other addresses too, and whoever makes an account at one of them uses the same
+ * key. So for each of them it is in doubt whether a policy means this account. Rules before 7 had it in doubt only for addresses
+ * at which the wallet has an account, and whoever may delete that account ended the doubt (docs/adr/0118).
+ * @param rules the number of the rules that decide; today's if absent
  */
-export function walletAccountValue(account: WalletAccount, { walletAccounts }: OrganizationView): PolicyValue {
-  const { address, walletId, curve, publicKey } = account;
+export function walletAccountValue(
+  account: WalletAccount,
+  organization: OrganizationView,
+  rules = rulesNumber,
+): PolicyValue {
+  const address = account.address.toLowerCase();
   let others: ReadonlySet<string> | undefined;
-  const mayBe = (other: string): boolean => {
-    others ??= new Set(
-      [...walletAccounts.values()]
-        .filter((one) => one.walletId === walletId && one.curve === curve && one.publicKey === publicKey)
-        .map((one) => one.address.toLowerCase())
-        .filter((text) => text !== address.toLowerCase()),
-    );
-    return others.has(other.toLowerCase());
+  const mayBe = (text: string): boolean => {
+    const other = text.toLowerCase();
+    others ??= rules < 7 ? addressesOfAccounts(account, organization) : addressesOfKey(account);
+    return other !== address && others.has(other);
   };
-  return { address: new AmbiguousText(address, 'the account has the same key as the account at that address', mayBe) };
+  const why =
+    rules < 7
+      ? 'the account has the same key as the account at that address'
+      : 'that address is another one of the same key';
+  return { address: new AmbiguousText(account.address, why, mayBe) };
+}
+
+const addresses = new WeakMap<WalletAccount, ReadonlySet<string>>();
+
+/** All addresses of an account's key, in lower case; computed once, some take a point multiplication. */
+function addressesOfKey(account: WalletAccount): ReadonlySet<string> {
+  const known = addresses.get(account);
+  if (known) return known;
+  const { curve, publicKey } = account;
+  const key = Buffer.from(publicKey, 'hex');
+  const formats = addressFormats.filter((format) => ADDRESS_FORMATS[format].curves.includes(curve));
+  const made = new Set(formats.map((format) => addressOf(format, curve, key).toLowerCase()));
+  addresses.set(account, made);
+  return made;
+}
+
+/** The addresses of a wallet's accounts that have the same key. */
+function addressesOfAccounts(
+  { walletId, curve, publicKey }: WalletAccount,
+  { walletAccounts }: OrganizationView,
+): ReadonlySet<string> {
+  const alike = [...walletAccounts.values()].filter(
+    (one) => one.walletId === walletId && one.curve === curve && one.publicKey === publicKey,
+  );
+  return new Set(alike.map((one) => one.address.toLowerCase()));
 }
 
 /** @throws {CoordinatorError} INVALID_ARGUMENT unless BIP-39 has mnemonics of this length */

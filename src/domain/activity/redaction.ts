@@ -19,9 +19,10 @@ interface Reading {
 }
 
 /**
- * Parameters that hold what someone was sent: one-time codes, and codes of OAuth 2.0 providers with their verifiers.
+ * Parameters that hold what someone was sent: one-time codes, and codes of OAuth 2.0 providers with their verifiers. And a key
+ * that is imported: until it is, another member may import the same bundle as theirs.
  */
-const codes: readonly string[] = ['otpCode', 'authCode', 'codeVerifier'];
+const codes: readonly string[] = ['otpCode', 'authCode', 'codeVerifier', 'encryptedBundle'];
 /** Bearer results; in older history they are complete. */
 const bearerResults: readonly string[] = ['verificationToken', 'oidcToken'];
 /** Tolerated difference between the clock of a token's issuer and ours. */
@@ -209,8 +210,9 @@ function withoutSecretsInJson(text: string, reading: Reading, depth: number): st
 }
 
 function withoutSpelledCodes(text: string, { codesAreSpent }: Reading): string {
-  return text.replace(/("(?:otpCode|authCode|codeVerifier)"\s*:\s*")((?:[^"\\]|\\.)*)/g, (all, name: string) =>
-    codesAreSpent ? all : name,
+  return text.replace(
+    /("(?:otpCode|authCode|codeVerifier|encryptedBundle)"\s*:\s*")((?:[^"\\]|\\.)*)/g,
+    (all, name: string) => (codesAreSpent ? all : name),
   );
 }
 

@@ -16,5 +16,8 @@
  *
  * 6: of Solana's instructions, those that hand over an account without moving anything make transfers unreadable, and the
  * parts of a batch are instructions (docs/adr/0116).
+ *
+ * 7: what stands for several things is in doubt for each, votes whose credential is gone are nobody's word, and votes have
+ * room (docs/adr/0118).
  */
-export const rulesNumber = 6;
+export const rulesNumber = 7;

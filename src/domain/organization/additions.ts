@@ -3,13 +3,14 @@ import { contactName, type ContactKind } from './contacts.js';
 import { loginCredentialTypes, type ApiKeyCredentialType } from './credentials.js';
 import type { Organization, OrganizationEvent, OrganizationView } from './organization.js';
 import { contactKey } from '../contact-key.js';
+import { credentialOfVote } from './credentials-of-users.js';
 import { put, remove } from './slices.js';
 
 /** A credential, contact or identity that a user got after being created, from neither the user nor the root quorum. */
 export interface Addition {
   readonly userId: string;
   readonly what: 'API key' | 'authenticator' | 'OAuth provider' | 'e-mail address' | 'phone number';
-  /** The user who submitted it. */
+  /** The user who submitted it, or who first approved it with a credential that was still there. */
   readonly addedBy: string;
 }
 
@@ -43,8 +44,8 @@ export function noteAdditions(organization: Organization, event: OrganizationEve
       break;
     case 'ActivityApproved':
       if (event.data.status !== 'ACTIVITY_STATUS_CONSENSUS_NEEDED') {
-        const earlier = organization.openActivities.get(event.data.activityId)?.votes ?? [];
-        organization.acting = acting(event.data.decision, [...liveApprovals(earlier, at), event.data.vote]);
+        const { activityId, decision, vote } = event.data;
+        organization.acting = acting(decision, [...earlierVotes(organization, activityId, decision, at), vote]);
       }
       break;
     case 'ActivityCompleted':
@@ -89,6 +90,25 @@ export function noteAdditions(organization: Organization, event: OrganizationEve
       remove(organization, 'additions', event.data.providerId);
       break;
   }
+}
+
+/**
+ * The approvals before the last that counted: one whose credential its user has lost does not, so that what is done with
+ * a key that another has added stays the other's doing when the key is gone. Rules before 7 counted it here.
+ */
+function earlierVotes(
+  { openActivities, users }: OrganizationView,
+  activityId: string,
+  { rules = 0, authority }: Decision,
+  at: number,
+): readonly Vote[] {
+  const live = liveApprovals(openActivities.get(activityId)?.votes ?? [], at);
+  // The users of a parent are in its own stream.
+  if (rules < 7 || authority !== undefined) return live;
+  return live.filter((vote) => {
+    const user = users.get(vote.userId);
+    return user !== undefined && credentialOfVote(user, vote) !== undefined;
+  });
 }
 
 function acting({ by, authority }: Decision, votes: Acting['votes']): Acting {

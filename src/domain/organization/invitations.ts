@@ -20,6 +20,8 @@ interface InvitationFacts {
   readonly accessType: AccessType;
   /** The inviting person's name, as the mail gives it. */
   readonly senderUserId: string;
+  /** The user of this organization who submitted it, if not the sender. Absent in older history. */
+  readonly submitterId?: string;
   /** P-256, compressed, hex. The private key is only in the mail; it stamps the acceptance. */
   readonly publicKey: string;
   /** Milliseconds since the epoch. */

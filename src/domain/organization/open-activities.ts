@@ -56,7 +56,7 @@ export function checkRoomToWait(
   const waiting = [...openActivities.values()].map(({ votes }) => ({
     // The first vote is the submitter's.
     isOwn: votes[0]?.userId === userId,
-    characters: votes.reduce((sum, vote) => sum + vote.message.length, 0),
+    characters: charactersOf(votes),
   }));
   for (const whose of ['submitter', 'organization'] as const) {
     const most = mostWaiting[whose];
@@ -71,6 +71,49 @@ export function checkRoomToWait(
     );
   }
 }
+
+/** Characters of the signed bodies of all votes on an activity but the submitter's. */
+const mostCharactersOfVotes = 262_144;
+/** A vote whose body is not longer needs no room, or whoever fills it up would keep others from voting. */
+const alwaysRoomFor = 1_024;
+
+/**
+ * Whether a vote may be kept with its activity: the same body sent again is a vote too, and it may have two million characters.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED
+ */
+export function checkRoomForVote(
+  organization: Pick<OrganizationView, 'openActivities'>,
+  { activityId, votes }: OpenActivity,
+  message: string,
+  limits: Limits,
+): void {
+  if (message.length <= alwaysRoomFor) return;
+  const before = charactersOf(votes.slice(1));
+  const instead = `send approve_activity with the fingerprint of activity \`${activityId}\` instead, which is short`;
+  if (before + message.length > mostCharactersOfVotes) {
+    throw new CoordinatorError(
+      'RESOURCE_EXHAUSTED',
+      `the votes on an activity after the first may have ${mostCharactersOfVotes} characters in total: they have ${before}, and this ` +
+        `body has ${message.length}; ${instead}`,
+    );
+  }
+  const waiting = [...organization.openActivities.values()];
+  const own = waiting.filter((one) => one.votes[0]?.userId === votes[0]?.userId);
+  for (const [whose, counted, most] of [
+    ['the submitter', own, limits.waitingCharactersOfSubmitter],
+    ['the organization', waiting, limits.waitingCharacters],
+  ] as const) {
+    const characters = counted.reduce((sum, one) => sum + charactersOf(one.votes), message.length);
+    if (characters <= most) continue;
+    throw new CoordinatorError(
+      'RESOURCE_EXHAUSTED',
+      `the waiting activities of ${whose} may have ${most} characters in total, and would have ${characters} with this body; ${instead}`,
+    );
+  }
+}
+
+const charactersOf = (votes: OpenActivity['votes']): number =>
+  votes.reduce((sum, { message }) => sum + message.length, 0);
 
 function keep(organization: Organization, event: ActivityEvent, at: number): void {
   const { activityId } = event.data;

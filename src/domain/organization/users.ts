@@ -3,6 +3,7 @@ import { contactName, type ContactKind } from './contacts.js';
 import { provedHere } from './claims.js';
 import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
 import { oauthIdentity } from './oauth-identity.js';
+import { rulesNumber } from '../activity/rules.js';
 import { CoordinatorError } from '../errors.js';
 import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
@@ -162,19 +163,40 @@ export function usersOfContact({ users }: OrganizationView, kind: ContactKind, c
 }
 
 /**
- * The user with a contact, if any. `only` restricts it to contacts that were proved, or that the parent's own members
- * asserted when they founded the organization.
+ * The user who is reached by a contact that is not proved by the request, if any. If several have it, those count who have
+ * proved it, then those of whom the parent's members asserted it, then members of the root quorum: whoever may give a user
+ * a contact must not shut out another by giving away theirs. Under rules before 7, nobody was reached then.
+ * @param rules the number of the rules that decide; today's if absent
+ * @throws {CoordinatorError} FAILED_PRECONDITION if it is still unknown which of several is meant
+ */
+export function userReachedBy(
+  organization: OrganizationView,
+  kind: ContactKind,
+  contact: string,
+  rules = rulesNumber,
+): User | undefined {
+  if (rules < 7) return userOfContact(organization, kind, contact);
+  const first = (['verified', 'asserted', 'root-quorum'] as const)
+    .map((only) => userOfContact(organization, kind, contact, only))
+    .find((user) => user !== undefined);
+  return first ?? userOfContact(organization, kind, contact);
+}
+
+/**
+ * The user with a contact, if any. `only` restricts it to contacts that were proved, that the parent's own members
+ * asserted when they founded the organization, or of members of the root quorum.
  * @throws {CoordinatorError} FAILED_PRECONDITION if several have it, because it is unknown which of them is meant
  */
 export function userOfContact(
   organization: OrganizationView,
   kind: ContactKind,
   contact: string,
-  only?: 'verified' | 'asserted',
+  only?: 'verified' | 'asserted' | 'root-quorum',
 ): User | undefined {
-  const { organizationId, foundingContacts } = organization;
+  const { organizationId, foundingContacts, rootQuorum } = organization;
   const counts = (user: User): boolean => {
     if (only === 'asserted') return foundingContacts.has(contactName(user.userId, kind));
+    if (only === 'root-quorum') return rootQuorum.userIds.includes(user.userId);
     return only === undefined || (kind === 'email' ? user.emailVerified : user.phoneNumberVerified) === true;
   };
   const found = usersOfContact(organization, kind, contact).filter(counts);

@@ -80,7 +80,7 @@ export const eip712Type = record('Eip712TypedData', {
   message: map(dynamic),
 });
 
-/** `eth.eip_7702_authorization`. `chain_id` 0 is every chain (EIP-7702). */
+/** `eth.eip_7702_authorization`. `chain_id` cannot be read for chain 0, which is every chain (EIP-7702). */
 export const eip7702AuthorizationType = record('Eip7702Authorization', { address: hex, chain_id: uint, nonce: int });
 
 const addressTableLookups = list(

@@ -84,12 +84,14 @@ export function typedData({ primary_type, domain, message }: Values): Account {
 }
 
 export function authorization({ address, chain_id, nonce }: Values): Account {
-  const where = chain_id === 0n ? 'on every chain' : `on chain ${shown(chain_id)}`;
+  // Under rules before 7, chain 0 was a number for policies.
+  const isForOne = typeof chain_id === 'bigint' && chain_id !== 0n;
+  const where = isForOne ? `on chain ${shown(chain_id)}` : 'on every chain';
   return {
     text: `An authorization (EIP-7702) that lets the contract ${shown(address)} act as this account ${where}.`,
     facts: [
       { name: 'Contract', value: shown(address) },
-      { name: 'Chain', value: chain_id === 0n ? 'every' : shown(chain_id) },
+      { name: 'Chain', value: isForOne ? shown(chain_id) : 'every' },
       { name: 'Nonce', value: shown(nonce) },
     ],
   };

@@ -1,5 +1,5 @@
-import { attestedCredential } from '../../src/decide/resolve-caller.js';
-import { emptyOrganization, evolve, type OrganizationEvent } from '../../src/domain/organization/organization.js';
+import { attestedCredential } from '../../../src/domain/organization/credentials-of-users.js';
+import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
 
 test('what a token of a contact stands for is lost with the proof of the contact, not only with the contact', () => {
   const organization = emptyOrganization();
