@@ -77,7 +77,7 @@ async function written(
 function asText(file: string, { header, events, changed, otherwise, unknownMembers }: ExportReport): string {
   const told = {
     none: 'nothing was replaced',
-    tokens: `live tokens were removed from ${changed} events`,
+    tokens: `live tokens and sealed secrets were removed from ${changed} events`,
     'personal-data': `personal data was replaced in ${changed} events`,
   }[header.redacted];
   const notes = [

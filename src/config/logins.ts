@@ -2,7 +2,7 @@ import { isPasskeyOrigin } from '../domain/passkey-origins.js';
 import { BadSetting } from './bad-setting.js';
 import type { Given } from './given.js';
 import { oauth2ProvidersOf, type Oauth2ProviderSettings } from './oauth2-providers.js';
-import { isIssuer } from './urls.js';
+import { isIssuer, shownAddress } from './urls.js';
 
 /** Who is trusted about people: passkeys, OIDC issuers, OAuth 2.0 providers, and the sandbox. */
 export interface LoginSettings {
@@ -48,7 +48,7 @@ function passkeyOriginsOf(origins: readonly string[]): readonly string[] {
   const bad = origins.find((origin) => !isPasskeyOrigin(origin));
   if (bad === undefined) return Object.freeze(origins);
   const rule = 'must be origins such as https://app.example.com, each exactly as a browser writes it';
-  throw new BadSetting('WEBAUTHN_ORIGINS', bad, rule);
+  throw new BadSetting('WEBAUTHN_ORIGINS', shownAddress(bad), rule);
 }
 
 function issuersOf(
@@ -59,11 +59,11 @@ function issuersOf(
   const bad = issuers.find((issuer) => !isIssuer(issuer));
   if (bad !== undefined) {
     const rule = 'must be issuers such as https://accounts.example.com, without user, query or fragment';
-    // The part before an @ may be a password.
-    throw new BadSetting(name, bad.replace(/[^/]*@/, '…@'), rule);
+    throw new BadSetting(name, shownAddress(bad), rule);
   }
   const plain = allowPlain ? undefined : issuers.find((issuer) => issuer.startsWith('http:'));
-  if (plain !== undefined) throw new BadSetting(name, plain, 'must be https unless ALLOW_PRIVATE_NETWORK is true');
+  if (plain !== undefined)
+    throw new BadSetting(name, shownAddress(plain), 'must be https unless ALLOW_PRIVATE_NETWORK is true');
   return Object.freeze(issuers);
 }
 

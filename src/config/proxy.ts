@@ -1,7 +1,7 @@
 import { BadSetting } from './bad-setting.js';
 import type { Given } from './given.js';
 import type { SettingName } from './settings.js';
-import { isWebOrigin } from './urls.js';
+import { isWebOrigin, shownAddress } from './urls.js';
 
 /** What this process serves, and how auth proxy and API find and authenticate each other. */
 export interface ProxySettings {
@@ -35,7 +35,11 @@ export function readProxy(given: Given): ProxySettings {
   const [apiUrl, authProxyUrl] = (['API_URL', 'AUTH_PROXY_URL'] as const).map((name) => {
     const value = given.optional(name);
     if (value === undefined || isWebOrigin(value)) return value;
-    throw new BadSetting(name, value, 'must be an origin such as http://coordinator:8080, without a path');
+    throw new BadSetting(
+      name,
+      shownAddress(value),
+      'must be an origin such as http://coordinator:8080, without a path',
+    );
   });
   const proxySecret = given.optional('PROXY_SECRET');
   const proxySecretFile = given.optional('PROXY_SECRET_FILE');

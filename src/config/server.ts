@@ -1,7 +1,7 @@
 import { BadSetting } from './bad-setting.js';
 import type { Given } from './given.js';
 import type { SettingName } from './settings.js';
-import { isIssuer, isWebOrigin } from './urls.js';
+import { isIssuer, isWebOrigin, shownAddress } from './urls.js';
 
 /** The server's addresses, and how it accepts requests. */
 export interface ServerSettings {
@@ -27,13 +27,14 @@ export function readServer(given: Given): ServerSettings {
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new BadSetting('PORT', port, 'must be from 0 to 65535');
   const publicUrl = given.optional('PUBLIC_URL');
   if (publicUrl !== undefined && !isWebOrigin(publicUrl)) {
-    throw new BadSetting('PUBLIC_URL', publicUrl, 'must be an origin such as https://api.example.com, without a path');
+    const rule = 'must be an origin such as https://api.example.com, without a path';
+    throw new BadSetting('PUBLIC_URL', shownAddress(publicUrl), rule);
   }
   const invitationUrl = given.optional('INVITATION_URL');
   // A URL without query and fragment, because each link adds its own fragment.
   if (invitationUrl !== undefined && !isIssuer(invitationUrl)) {
     const rule = 'must be a page such as https://app.example.com/invitation, without query and fragment';
-    throw new BadSetting('INVITATION_URL', invitationUrl, rule);
+    throw new BadSetting('INVITATION_URL', shownAddress(invitationUrl), rule);
   }
   const [headersTimeout, requestTimeout] = [seconds(given, 'HEADERS_TIMEOUT'), seconds(given, 'REQUEST_TIMEOUT')];
   if (headersTimeout > requestTimeout) {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { normalizePublicKey } from '../stamps/keys.js';
 import { BadSetting } from './bad-setting.js';
 import type { Given } from './given.js';
+import { shownAddress } from './urls.js';
 
 /** Where data is stored, what seals its secrets, and what the first start creates. */
 export interface StorageSettings {
@@ -42,13 +43,8 @@ const eventStorePattern = /^(?:esdb|kurrentdb)(?:\+discover)?:\/\/\S+$/;
 
 function eventStoreOf(value: string): string {
   if (value === 'sqlite:' || value === 'memory:' || eventStorePattern.test(value)) return value;
-  // The value may contain a password, so only the part before it is shown.
-  const shown = value.includes('://') ? `${value.slice(0, value.indexOf('://'))}://…` : value;
-  throw new BadSetting(
-    'EVENT_STORE',
-    shown,
-    'must be sqlite:, memory: or a connection string such as esdb://host:2113',
-  );
+  const rule = 'must be sqlite:, memory: or a connection string such as esdb://host:2113';
+  throw new BadSetting('EVENT_STORE', shownAddress(value), rule);
 }
 
 /** @throws {BadSetting} that never shows the value, which may be most of a key */

@@ -119,11 +119,13 @@ export function uncompressPublicKey(curve: EcdsaCurve, publicKey: Uint8Array): B
 
 /**
  * An Ed25519 private key for node:crypto. As a JWK (RFC 8037), which OpenSSL reads seven times faster than PKCS #8; the
- * price is that the key's base64url text is left to the garbage collector.
+ * price is that the key's base64url text, and the bytes that Node reads from it, are left to the garbage collector.
  */
 export function ed25519KeyObject(privateKey: Uint8Array): KeyObject {
+  // A view: a copy would lie in the pool that all short buffers share, where nobody wipes it.
+  const d = Buffer.from(privateKey.buffer, privateKey.byteOffset, privateKey.length).toString('base64url');
   // Only `d` is read, but node requires `x`.
-  const jwk = { kty: 'OKP', crv: 'Ed25519', d: Buffer.from(privateKey).toString('base64url'), x: '' };
+  const jwk = { kty: 'OKP', crv: 'Ed25519', d, x: '' };
   return createPrivateKey({ key: jwk, format: 'jwk' });
 }
 

@@ -43,21 +43,24 @@ export async function sealMessage(
   ephemeralSeed?: Uint8Array,
 ): Promise<SealedMessage> {
   const recipient = uncompressPublicKey('CURVE_P256', parsePublicKey('CURVE_P256', targetPublicKey, title));
-  const context = await hpkeSuite.createSenderContext({
-    recipientPublicKey: await hpkeSuite.kem.deserializePublicKey(Uint8Array.from(recipient)),
-    info: Uint8Array.from(INFO),
-    ...(ephemeralSeed ? { ekm: Uint8Array.from(ephemeralSeed) } : {}),
-  });
-  const encapsulated = new Uint8Array(context.enc);
   const copy = Uint8Array.from(plaintext);
+  const seed = ephemeralSeed && Uint8Array.from(ephemeralSeed);
   try {
-    const ciphertext = await context.seal(copy, Uint8Array.from([...encapsulated, ...recipient]));
+    const context = await hpkeSuite.createSenderContext({
+      recipientPublicKey: await hpkeSuite.kem.deserializePublicKey(Uint8Array.from(recipient)),
+      info: Uint8Array.from(INFO),
+      // Of secrets the library gets the buffer itself: it would copy a view, and not wipe its copy.
+      ...(seed ? { ekm: seed.buffer } : {}),
+    });
+    const encapsulated = new Uint8Array(context.enc);
+    const ciphertext = await context.seal(copy.buffer, Uint8Array.from([...encapsulated, ...recipient]));
     return {
       encappedPublic: Buffer.from(encapsulated).toString('hex'),
       ciphertext: Buffer.from(ciphertext).toString('hex'),
     };
   } finally {
     copy.fill(0);
+    seed?.fill(0);
   }
 }
 
@@ -84,7 +87,7 @@ export async function openMessage(
   try {
     const context = await hpkeSuite.createRecipientContext({
       recipientKey: {
-        privateKey: await hpkeSuite.kem.deserializePrivateKey(privateKey),
+        privateKey: await hpkeSuite.kem.deserializePrivateKey(privateKey.buffer),
         publicKey: await hpkeSuite.kem.deserializePublicKey(Uint8Array.from(recipient)),
       },
       enc: Uint8Array.from(encapsulated),

@@ -155,17 +155,20 @@ export class Keyring {
     encryptedBundle: string,
     { curve, addressFormats }: { readonly curve: Curve; readonly addressFormats: readonly AddressFormat[] },
   ) {
-    return this.openImport(pending, encryptedBundle, (plaintext) => {
+    return this.openImport(pending, encryptedBundle, async (plaintext) => {
       // A Solana wallet file contains seed and public key; clients send either (client protocol 7.4).
       const key = Buffer.from(
         curve === 'CURVE_ED25519' && plaintext.length === 64 ? plaintext.subarray(0, 32) : plaintext,
       );
-      if (plaintext.length === 64 && !publicKeyOf(curve, key).equals(plaintext.subarray(32))) {
+      try {
+        if (plaintext.length === 64 && !publicKeyOf(curve, key).equals(plaintext.subarray(32))) {
+          throw invalidField('encryptedBundle', 'its public key does not match its private key');
+        }
+        checkPrivateKey(curve, key, 'encryptedBundle');
+        return await this.sealPrivateKey(pending.organizationId, key, curve, addressFormats);
+      } finally {
         key.fill(0);
-        throw invalidField('encryptedBundle', 'its public key does not match its private key');
       }
-      checkPrivateKey(curve, key, 'encryptedBundle');
-      return this.sealPrivateKey(pending.organizationId, key, curve, addressFormats);
     });
   }
 

@@ -176,12 +176,6 @@ test.each([
   ['EVENT_STORE', 'postgres:'],
   ['PUBLIC_URL', 'api.example.com'],
   ['PUBLIC_URL', 'ftp://api.example.com'],
-  ['PUBLIC_URL', 'https://api.example.com/path'],
-  ['PUBLIC_URL', 'https://api.example.com?a=b'],
-  ['INVITATION_URL', 'app.example.com/join'],
-  ['INVITATION_URL', 'https://app.example.com/join#here'],
-  ['PUBLIC_URL', 'https://api example.com'],
-  ['PUBLIC_URL', 'https://'],
   ['APP', 'coordinator'],
   ['API_URL', 'coordinator:8080'],
   ['API_URL', 'http://coordinator:8080/'],
@@ -213,9 +207,6 @@ test.each([
   ['ALLOW_PRIVATE_NETWORK', '1'],
   ['VOTE_NOTICES', 'on'],
   ['OIDC_ISSUERS', 'accounts.google.com'],
-  ['OIDC_ISSUERS', 'https://'],
-  ['OIDC_ISSUERS', 'https://accounts.google.com?a=b'],
-  ['OIDC_ISSUERS', 'https://accounts.google.com#a'],
   ['OIDC_ISSUERS', 'ftp://accounts.google.com'],
   ['OIDC_ISSUERS', 'http://127.0.0.1:9000'],
   ['SOCIAL_LINKING_ISSUERS', 'accounts.google.com'],
@@ -226,7 +217,55 @@ test.each([
   ['SANDBOX', '2026-12-31T00:00:00Z'],
   ['SANDBOX', '12026-12-31'],
 ])('%s=%s is told with its rule', (name, value) => {
-  expect(badness(name, value)).toMatch(new RegExp(`^${name}=${value.replaceAll('?', '\\?')}: must be `));
+  expect(badness(name, value)).toMatch(new RegExp(`^${name}=${value}: must be `));
+});
+
+describe('of an address that is refused, no user, password, path or query is shown', () => {
+  test.each([
+    ['EVENT_STORE', 'admin:changeit@host', '…@host'],
+    ['EVENT_STORE', 'admin:changeit@one:2113,two:2113', '…'],
+    ['EVENT_STORE', 'admin:changeit', '…'],
+    ['EVENT_STORE', 'mongodb://admin:changeit@one', 'mongodb://…@one'],
+    ['EVENT_STORE', 'esdb://admin:change it@one', 'esdb://…@one'],
+    ['EVENT_STORE', 'esdb://admin:changeit @one,two', 'esdb://…'],
+    ['EVENT_STORE', 'admin:changeit@host?next=esdb://host', '…@host?…'],
+    ['PUBLIC_URL', 'http://u:changeit@h', 'http://…@h'],
+    ['PUBLIC_URL', 'http://u:changeit@h:8080/path', 'http://…@h:8080/…'],
+    ['PUBLIC_URL', 'http://u:changeit', 'http://…'],
+    ['PUBLIC_URL', 'http://u:chan/changeit@h', 'http://…'],
+    ['PUBLIC_URL', 'http://u:p@changeit@h', 'http://…'],
+    ['PUBLIC_URL', 'http://u:p@changeit/word@h', 'http://…'],
+    ['PUBLIC_URL', 'https://api.example.com/changeit', 'https://api.example.com/…'],
+    ['PUBLIC_URL', 'https://api.example.com?key=changeit', 'https://api.example.com?…'],
+    ['PUBLIC_URL', 'https://api.example.com?key=a@changeit', 'https://…'],
+    ['PUBLIC_URL', 'https://changeit example.com', 'https://…'],
+    ['PUBLIC_URL', 'https://', 'https://…'],
+    ['API_URL', 'http://u:changeit@h', 'http://…@h'],
+    ['API_URL', 'u:changeit@coordinator:8080', '…@coordinator:8080'],
+    ['AUTH_PROXY_URL', 'https://u:changeit@auth.example.com', 'https://…@auth.example.com'],
+    ['AUTH_PROXY_URL', 'Secret-changeit77', '…'],
+    ['INVITATION_URL', 'https://u:changeit@h/join', 'https://…@h/…'],
+    ['INVITATION_URL', 'app.example.com/changeit', 'app.example.com/…'],
+    ['INVITATION_URL', 'https://app.example.com/join#changeit', 'https://app.example.com/…'],
+    ['WEBAUTHN_ORIGINS', 'https://u:changeit@h', 'https://…@h'],
+    ['OIDC_ISSUERS', 'https://u:changeit@h', 'https://…@h'],
+    ['OIDC_ISSUERS', 'u:changeit@h', '…@h'],
+    ['OIDC_ISSUERS', 'https://accounts.google.com?key=changeit', 'https://accounts.google.com?…'],
+    ['OIDC_ISSUERS', 'https://accounts.google.com#changeit', 'https://accounts.google.com#…'],
+    ['OIDC_ISSUERS', 'http://127.0.0.1:9000/changeit', 'http://127.0.0.1:9000/…'],
+    ['SOCIAL_LINKING_ISSUERS', 'https://u:changeit@h', 'https://…@h'],
+    ['SMTP_URL', 'u:changeit@host?next=smtp://h', '…'],
+    ['SMS_WEBHOOK_URL', 'u:changeit@host?next=https://h', '…'],
+    // Of another setting, pasted here by mistake.
+    ['MAIL_FROM', 'smtp://u:changeit@h', 'smtp://…@h'],
+    ['LOG_LEVEL', 'esdb://u:changeit@h', 'esdb://…@h'],
+    ['PORT', 'esdb://u:changeit@h', 'esdb://…@h'],
+    ['SANDBOX', 'esdb://u:changeit@h', 'esdb://…@h'],
+  ])('%s=%s', (name, value, shown) => {
+    const message = badness(name, value);
+    expect(message.slice(0, message.indexOf(': must be'))).toBe(`${name}=${shown}`);
+    expect(message).not.toContain('changeit');
+  });
 });
 
 test('an auth proxy by itself needs an API and a secret, which is never shown', () => {
@@ -308,7 +347,7 @@ test('a connection string is taken as it is, and its password never shown', () =
   const connection = 'esdb://admin:changeit@one:2113,two:2113?tls=false';
   expect(readConfig({ EVENT_STORE: connection }).eventStore).toBe(connection);
   const message = badness('EVENT_STORE', 'mongodb://admin:changeit@one');
-  expect(message).toMatch(/^EVENT_STORE=mongodb:\/\/…: must be /);
+  expect(message).toMatch(/^EVENT_STORE=mongodb:\/\/…@one: must be /);
   expect(message).not.toContain('changeit');
 });
 

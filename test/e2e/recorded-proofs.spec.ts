@@ -539,6 +539,70 @@ test('a one-time code in a request that waits, or was rejected, is told to its s
   expect(JSON.stringify((await coordinator.events()).map(({ data }) => data))).toContain(otpCode);
 });
 
+describe('what is sealed to the installation, which opens it for any organization, is told to its submitter alone', () => {
+  test.each([
+    ['the secret of an OAuth 2.0 application', 'CREATE_OAUTH2_CREDENTIAL'],
+    ['the keys of an on-ramp', 'CREATE_FIAT_ON_RAMP_CREDENTIAL'],
+  ])('%s', async (_what, kind) => {
+    const keys = await discoveryKeys(coordinator);
+    const { encryptOauth2ClientSecret, encryptOnRampSecret } = await import('@turnkey/crypto');
+    const onRampKey = (secret: string) => encryptOnRampSecret(secret, keys.onRampEncryption);
+    const sealed: Readonly<Record<string, string>> =
+      kind === 'CREATE_OAUTH2_CREDENTIAL'
+        ? { encryptedClientSecret: await encryptOauth2ClientSecret(clientSecret, keys.oauthSecretEncryption) }
+        : { encryptedSecretApiKey: onRampKey('sk'), encryptedPrivateApiKey: onRampKey('private') };
+    const others =
+      kind === 'CREATE_OAUTH2_CREDENTIAL'
+        ? { provider: 'OAUTH2_PROVIDER_DISCORD', clientId: 'an app of one organization' }
+        : { onrampProvider: 'FIAT_ON_RAMP_PROVIDER_COINBASE', projectId: 'p', publishableApiKey: 'pk' };
+    const [maker, reader] = [await coordinator.createUser('Sealing'), await coordinator.createUser('Copying')];
+    const type = `ACTIVITY_TYPE_${kind}`;
+    const after = String((await coordinator.events()).length - 1);
+    const isTold = (text: string) => Object.values(sealed).filter((one) => text.includes(one));
+    const { organizationId } = coordinator;
+    const read = async () => {
+      const whole = await Promise.all([
+        coordinator.client.query('list_events', { organizationId, after, limit: '100' }),
+        coordinator.client.query('get_organization_state', { organizationId }),
+      ]);
+      return (await readAll(reader.client, organizationId)) + JSON.stringify(whole);
+    };
+
+    // Denied, waiting, and done.
+    expect(await refusal(maker.client.submit(type, { ...others, ...sealed }))).toMatchObject({ status: 403 });
+    const denials = async () => JSON.stringify(await reader.client.query('list_denials'));
+    await until('the denial is listed', async () => (await denials()).includes(maker.userId));
+    coordinator.clock.advance('61m');
+    expect(isTold(await read())).toEqual([]);
+    await coordinator.createPolicy({
+      policyName: `two for ${kind}`,
+      condition: `activity.kind == '${kind}'`,
+      consensus: `approvers.any(user, user.id == '${maker.userId}') && approvers.count() >= 2`,
+    });
+    const asked = await maker.client.submit(type, { ...others, ...sealed });
+    expect([asked.status, isTold(JSON.stringify(asked))]).toEqual([
+      'ACTIVITY_STATUS_CONSENSUS_NEEDED',
+      Object.values(sealed),
+    ]);
+    const explained = await coordinator.client.query('explain_activity', { organizationId, activityId: asked.id });
+    expect(isTold((await read()) + JSON.stringify(explained))).toEqual([]);
+    const voted = await coordinator.client.approve(asked.fingerprint);
+    expect([voted.status, isTold(JSON.stringify(voted))]).toEqual(['ACTIVITY_STATUS_COMPLETED', []]);
+    coordinator.clock.advance('400d');
+    const { activity } = await reader.client.query<{ activity: { intent: Record<string, object>; redacted?: true } }>(
+      'get_activity',
+      { activityId: asked.id },
+    );
+    expect([Object.values(activity.intent), activity.redacted]).toEqual([
+      [{ ...others, ...Object.fromEntries(Object.keys(sealed).map((name) => [name, ''])) }],
+      true,
+    ]);
+    expect(isTold(await read())).toEqual([]);
+    // The evidence is complete.
+    expect(isTold(JSON.stringify((await coordinator.events()).map(({ data }) => data)))).toEqual(Object.values(sealed));
+  });
+});
+
 describe('a recorded stamp', () => {
   test('of a denied request is not read while it could be sent', async () => {
     const [maker, reader] = [await coordinator.createUser('Maker'), await coordinator.createUser('Denial reader')];

@@ -16,12 +16,14 @@ import {
   openCredentialBundle,
   openImportedBundle,
   openMessage,
+  type SealedMessage,
   sealCredentialBundle,
   sealExportBundle,
   sealMessage,
   signBundle,
 } from '../../src/keyring/hpke.js';
 import { translateMnemonic, parseMnemonic } from '../../src/keyring/mnemonic.js';
+import { unwipedCopies } from './copies.js';
 import { referenceOpen, referenceSeal } from './hpke-reference.js';
 import { fromHex, readVectors } from './read-vectors.js';
 
@@ -196,6 +198,18 @@ describe('messages', () => {
     const plaintext = Buffer.from('kept');
     await openMessage(privateKey, await sealMessage(hexOf(publicKey), plaintext));
     expect([hexOf(privateKey), plaintext.toString()]).toEqual(['04'.repeat(32), 'kept']);
+  });
+
+  test('leave no copy of plaintext, seed or key, of ours or of the library', async () => {
+    const { privateKey, publicKey } = keyPair();
+    const [plaintext, seed] = [randomBytes(32), randomBytes(32)];
+    const seal = (): Promise<SealedMessage> => sealMessage(hexOf(publicKey), plaintext, undefined, seed);
+    const sealed = await seal();
+    expect(await unwipedCopies(plaintext, seal)).toEqual([]);
+    expect(await unwipedCopies(seed, seal)).toEqual([]);
+    const open = async (): Promise<unknown> => (await openMessage(privateKey, sealed)).fill(0);
+    expect(await unwipedCopies(plaintext, open)).toEqual([]);
+    expect(await unwipedCopies(privateKey, open)).toEqual([]);
   });
 });
 

@@ -1,7 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { decryptExportBundle, encryptWalletToBundle, generateP256KeyPair } from '@turnkey/crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  decryptExportBundle,
+  encryptPrivateKeyToBundle,
+  encryptWalletToBundle,
+  generateP256KeyPair,
+} from '@turnkey/crypto';
 import { translateMnemonic, parseMnemonic } from '../../src/keyring/mnemonic.js';
 import { preparePorts } from '../engine/prepare-ports.js';
+import { unwipedCopies } from './copies.js';
 
 const { keyring, keys } = await preparePorts();
 const organizationId = randomUUID();
@@ -59,6 +65,37 @@ describe('a wallet that came in Spanish', () => {
     const [others] = await keyring.deriveAccounts(await imported(english), [account], false);
     expect(others!.address).toBe('0x9858EfFD232B4033E47d90003D41EC34EcaEda94');
     expect(ours!.address).not.toBe(others!.address);
+  });
+});
+
+describe('an imported private key leaves no copy', () => {
+  test.each([
+    ['that is taken in', 'CURVE_SECP256K1', `01${randomBytes(31).toString('hex')}`, undefined],
+    ['that is taken in on Ed25519', 'CURVE_ED25519', randomBytes(32).toString('hex'), undefined],
+    ['that is too long', 'CURVE_SECP256K1', randomBytes(33).toString('hex'), /has 32 bytes, this one has 33/],
+    ['above the order', 'CURVE_SECP256K1', 'f'.repeat(64), /not below the order/],
+    ['beside a public key of another', 'CURVE_ED25519', randomBytes(64).toString('hex'), /does not match/],
+    ['with a public key that no curve has', 'CURVE_P256', randomBytes(64).toString('hex'), /has 32 bytes/],
+  ] as const)('%s', async (_which, curve, privateKey, refusal) => {
+    const { vaultId, importBundle } = await keyring.startImport({ organizationId, userId });
+    const encryptedBundle = await encryptPrivateKeyToBundle({
+      privateKey,
+      keyFormat: 'HEXADECIMAL',
+      importBundle,
+      userId,
+      organizationId,
+      dangerouslyOverrideSignerPublicKey: signer,
+    });
+    const key = Buffer.from(privateKey, 'hex');
+    const seed = curve === 'CURVE_ED25519' ? key.subarray(0, 32) : key;
+    const left = await unwipedCopies(seed, async () => {
+      const taken = keyring.importPrivateKey({ organizationId, vaultId }, encryptedBundle, {
+        curve,
+        addressFormats: [],
+      });
+      await (refusal ? expect(taken).rejects.toThrow(refusal) : taken);
+    });
+    expect(left).toEqual([]);
   });
 });
 

@@ -16,6 +16,7 @@ import {
 } from '../../src/keyring/signing.js';
 import type { Signature, SignatureScheme } from '../../src/keyring/signing.js';
 import { taprootPrivateKey } from '../../src/keyring/taproot.js';
+import { unwipedCopies } from './copies.js';
 import { fromHex, oracle, readText, readVectors } from './read-vectors.js';
 
 const noble = { CURVE_SECP256K1: secp256k1, CURVE_P256: p256 } as const;
@@ -254,6 +255,15 @@ describe('the scheme of an address', () => {
   test('without a format is the curve’s', () => {
     expect(CURVES.map((curve) => signatureScheme(curve))).toEqual(['ecdsa', 'ed25519', 'ecdsa']);
   });
+});
+
+test.each(CURVES)('neither signing on %s nor its public key leaves a copy of the key', async (curve) => {
+  const privateKey = generatePrivateKey(curve, randomBytes);
+  const left = await unwipedCopies(privateKey, () => {
+    publicKeyOf(curve, privateKey);
+    signPayload({ curve, privateKey }, Buffer.alloc(32, 1));
+  });
+  expect(left).toEqual([]);
 });
 
 describe('signing is refused', () => {

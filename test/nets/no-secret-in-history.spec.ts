@@ -104,6 +104,7 @@ async function submit(
 ): Promise<number> {
   const body = client.submitBody(type, parameters, { generateAppProofs: true });
   know(`the request of ${what}`, parameters);
+  for (const sealed of sealedIn(parameters)) secrets.set(`sealed ${secrets.size} in ${what}`, sealed);
   try {
     const { body: answer } = await client.post<{ activity: { id: string; result: object; status: string } }>(
       submitPath(type),
@@ -123,6 +124,14 @@ async function submit(
 function codesIn(parameters: object): readonly string[] {
   const { otpCode, authCode, codeVerifier } = parameters as Readonly<Record<string, string | undefined>>;
   return [otpCode, authCode, codeVerifier].filter((code) => code !== undefined);
+}
+
+/** What is sealed to the installation, which would open it for any organization. */
+function sealedIn(parameters: object): readonly string[] {
+  const { encryptedClientSecret, encryptedSecretApiKey, encryptedPrivateApiKey } = parameters as Readonly<
+    Record<string, string | undefined>
+  >;
+  return [encryptedClientSecret, encryptedSecretApiKey, encryptedPrivateApiKey].filter((one) => one !== undefined);
 }
 
 /** A session of one's own and an invitation to oneself: nobody is denied them. */
@@ -231,7 +240,7 @@ test('nothing that a member reads, and no log line, holds a secret that still pr
 
   expect([...registry.paths.keys()].filter((name) => !done.has(name))).toEqual(['remove_organization_feature']);
   const kinds = new Set([...secrets.keys()].map((key) => key.split(' ')[0]));
-  expect([...kinds].sort()).toEqual(['code', 'session', 'token']);
+  expect([...kinds].sort()).toEqual(['code', 'sealed', 'session', 'token']);
   const webhooks = receiver.at('/told').map(({ body }) => JSON.stringify(JSON.parse(body)));
   const messages = worlds.flatMap((one) => one.messages());
   const events = (await Promise.all(worlds.map((one) => one.recorded()))).flat();
@@ -242,7 +251,7 @@ test('nothing that a member reads, and no log line, holds a secret that still pr
   const lengths = Object.entries(places).map(([place, text]) => [place, text.length] as const);
   const sizes = lengths.map(([place, length]) => `${place} ${Math.round(length / 1_000)} kB`);
   process.stdout.write(
-    `No secret in history: ${done.size} verbs, ${secrets.size} tokens, sessions and codes, ${messages.length} messages; ` +
+    `No secret in history: ${done.size} verbs, ${secrets.size} tokens, sessions, codes and sealed secrets, ${messages.length} messages; ` +
       `${sizes.join(', ')}, recorded ${Math.round(recorded.length / 1_000)} kB\n`,
   );
   expect(read['a member by a key']!.length).toBeGreaterThan(500_000);

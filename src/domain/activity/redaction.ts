@@ -14,6 +14,8 @@ interface Reading {
   readonly now: number;
   /** Whether what was done has used up its codes. */
   readonly codesAreSpent: boolean;
+  /** What is told in place of a sealed secret. */
+  readonly inPlaceOfSealed: string;
   /** Budget for searching: anyone may have written the text, and everyone waits while it is read. */
   readonly left: { characters: number; tokens: number };
 }
@@ -25,6 +27,16 @@ interface Reading {
 const codes: readonly string[] = ['otpCode', 'authCode', 'codeVerifier', 'encryptedBundle'];
 /** Bearer results; in older history they are complete. */
 const bearerResults: readonly string[] = ['verificationToken', 'oidcToken'];
+/**
+ * Parameters that hold what was sealed to the whole installation: any organization could register it as its own, and use
+ * what it cannot read. Nothing uses them up, so they are blanked for good.
+ */
+const sealedSecrets: ReadonlySet<string> = new Set([
+  'encryptedClientSecret',
+  'encryptedSecretApiKey',
+  'encryptedPrivateApiKey',
+]);
+const spelledSealedSecrets = new RegExp(`("(?:${[...sealedSecrets].join('|')})"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'g');
 /** Tolerated difference between the clock of a token's issuer and ours. */
 const leewayMs = 60_000;
 /** Longest string in parameters that is searched as JSON: the message of a client's signature. */
@@ -90,13 +102,17 @@ export function readableActivity<Voter>(
   };
 }
 
-/** An event of an activity as it may be read; the same object if nothing has to be omitted. */
+/**
+ * An event of an activity as it may be read; the same object if nothing has to be omitted. `inPlaceOfSealed` is told
+ * where a sealed secret was; by default, nothing.
+ */
 export function readableEvent<Event extends { readonly type: string; readonly data: object }>(
   event: Event,
   record: Pick<ActivityRecord<unknown>, 'status'>,
   now: number,
+  { inPlaceOfSealed = '' }: { readonly inPlaceOfSealed?: string } = {},
 ): Event {
-  const data = readableEventData(event, readingOf(record, now));
+  const data = readableEventData(event, { ...readingOf(record, now), inPlaceOfSealed });
   return data === event.data ? event : { ...event, data };
 }
 
@@ -124,7 +140,7 @@ function readingOf({ status }: Pick<ActivityRecord<unknown>, 'status'>, now: num
 }
 
 function newReading(now: number, codesAreSpent: boolean): Reading {
-  return { now, codesAreSpent, left: { characters: mostCharacters, tokens: mostTokens } };
+  return { now, codesAreSpent, inPlaceOfSealed: '', left: { characters: mostCharacters, tokens: mostTokens } };
 }
 
 /** The signed texts, of votes and of proofs, are searched completely. */
@@ -162,11 +178,12 @@ function withoutSecrets(value: unknown, reading: Reading, depth: number): unknow
   if (typeof value !== 'object' || value === null) return value;
   if (depth > deepest) return null;
   if (Array.isArray(value)) return mappedList(value, (element) => withoutSecrets(element, reading, depth + 1));
-  return mapped(value as Readonly<Record<string, unknown>>, (member, name) =>
-    codes.includes(name) && typeof member === 'string' && member !== '' && !reading.codesAreSpent
+  return mapped(value as Readonly<Record<string, unknown>>, (member, name) => {
+    if (sealedSecrets.has(name) && typeof member === 'string') return member && reading.inPlaceOfSealed;
+    return codes.includes(name) && typeof member === 'string' && member !== '' && !reading.codesAreSpent
       ? ''
-      : withoutSecrets(member, reading, depth + 1),
-  );
+      : withoutSecrets(member, reading, depth + 1);
+  });
 }
 
 function mappedList(list: readonly unknown[], map: (element: unknown) => unknown): readonly unknown[] {
@@ -198,13 +215,16 @@ function withoutTokens(text: string, reading: Reading, depth: number): string {
     return withoutSecretsInJson(text, reading, depth);
   }
   // Too long to search: an unescaped token is found, and a text in which one may be escaped is omitted.
-  return /\\[u/]/.test(text) ? '' : withoutSpelledCodes(withoutSpelledTokens(text, reading), reading);
+  return /\\[u/]/.test(text)
+    ? ''
+    : withoutSpelledCodes(withoutSpelledTokens(withoutSpelledSealed(text, reading), reading), reading);
 }
 
 /** Within JSON, a token may be written with escapes; a truncated request body is not JSON. */
 function withoutSecretsInJson(text: string, reading: Reading, depth: number): string {
   const parsed = jsonOf(text);
-  if (parsed === undefined) return withoutSpelledCodes(withoutSpelledTokens(text, reading), reading);
+  if (parsed === undefined)
+    return withoutSpelledCodes(withoutSpelledTokens(withoutSpelledSealed(text, reading), reading), reading);
   const said = withoutSecrets(parsed, reading, depth + 1);
   return said === parsed ? text : JSON.stringify(said);
 }
@@ -214,6 +234,10 @@ function withoutSpelledCodes(text: string, { codesAreSpent }: Reading): string {
     /("(?:otpCode|authCode|codeVerifier|encryptedBundle)"\s*:\s*")((?:[^"\\]|\\.)*)/g,
     (all, name: string) => (codesAreSpent ? all : name),
   );
+}
+
+function withoutSpelledSealed(text: string, { inPlaceOfSealed }: Reading): string {
+  return text.replace(spelledSealedSecrets, (_all, name: string) => name + inPlaceOfSealed);
 }
 
 /** Characters of tokens, and of base64 around them: by character code, 1 if it is one. */

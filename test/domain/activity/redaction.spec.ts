@@ -90,3 +90,41 @@ test('the signed texts of votes and proofs are looked into, however long they ar
     proofs: [{ proofPayload: proofPayload.replace(live, unsigned) }],
   });
 });
+
+describe('what is sealed to the installation is told to nobody', () => {
+  const record = { status: 'ACTIVITY_STATUS_COMPLETED' } as const;
+  const names = ['encryptedClientSecret', 'encryptedSecretApiKey', 'encryptedPrivateApiKey'] as const;
+  const parameters = { clientId: 'app', ...Object.fromEntries(names.map((name) => [name, 'c0ffee'] as const)) };
+  const told = { clientId: 'app', ...Object.fromEntries(names.map((name) => [name, ''] as const)) };
+  const vote = (message: string) => ({ vote: { userId: 'u', message } });
+  const read = (message: string, more?: { inPlaceOfSealed: string }) =>
+    readableEvent({ type: 'ActivitySubmitted', data: vote(message) }, record, now, more).data.vote.message;
+
+  test('neither as parameters nor in the signed body, though the activity is done', () => {
+    const activity = readableActivity({ ...recorded(''), intent: parameters }, now);
+    expect([activity.intent, activity.redacted]).toEqual([told, true]);
+    const filler = 'x'.repeat(500_000);
+    expect(read(JSON.stringify({ parameters: { ...parameters, filler } }))).toBe(
+      JSON.stringify({ parameters: { ...told, filler } }),
+    );
+    expect(read('{"parameters":{"encrypted\\u0043lientSecret":"c0ffee"}}')).toBe(
+      '{"parameters":{"encryptedClientSecret":""}}',
+    );
+  });
+
+  test.each(names)('not %s in a body that was cut off, nor in a text that is too long to be read', (name) => {
+    expect(read(`{"parameters":{"${name}" : "c0ffee`)).toBe(`{"parameters":{"${name}" : "`);
+    expect(read(`{"parameters":{"${name}":"c0\\"ffee","a":"b`)).toBe(`{"parameters":{"${name}":"","a":"b`);
+    const payloads = [...Array.from({ length: 5 }, () => `["${'x'.repeat(60_000)}"]`), `{"${name}":"c0ffee"}`];
+    const { intent } = readableActivity({ ...recorded(''), intent: { payloads } }, now);
+    expect((intent['payloads'] as string[]).at(-1)).toBe(`{"${name}":""}`);
+  });
+
+  test('and in a file, something of their form stands in their place', () => {
+    const inPlaceOfSealed = '00';
+    const body = (secret: string) => JSON.stringify({ parameters: { encryptedClientSecret: secret } });
+    expect(read(body('c0ffee'), { inPlaceOfSealed })).toBe(body('00'));
+    expect(read(body('c0ffee').slice(0, -4), { inPlaceOfSealed })).toBe(body('00').slice(0, -3));
+    expect(read(body(''), { inPlaceOfSealed })).toBe(body(''));
+  });
+});
