@@ -147,7 +147,7 @@ module.exports = {
     ),
     only('vault-knows-the-store', 'sealed secrets, data keys, the key-encryption key', '^src/vault/', [
       '^src/fairness/',
-      '^src/domain/(errors|vault-attempt)\\.ts$',
+      '^src/domain/(errors|vault-attempt|vault-streams)\\.ts$',
       '^src/ledger/(event-store|chain|ids|recorded-time|seal)\\.ts$',
     ]),
     only(
