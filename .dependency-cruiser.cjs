@@ -137,7 +137,7 @@ module.exports = {
       '^src/keyring/',
       [
         '^src/fairness/',
-        '^src/domain/(errors|key-formats)\\.ts$',
+        '^src/domain/(boots|errors|key-formats|vault-streams)\\.ts$',
         '^src/domain/organization/signing-keys\\.ts$',
         '^src/ledger/event-store\\.ts$',
         '^src/ports/',
