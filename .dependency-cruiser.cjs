@@ -137,7 +137,7 @@ module.exports = {
       '^src/keyring/',
       [
         '^src/fairness/',
-        '^src/domain/(errors|key-formats)\\.ts$',
+        '^src/domain/(boots|errors|key-formats|vault-streams)\\.ts$',
         '^src/domain/organization/signing-keys\\.ts$',
         '^src/ledger/event-store\\.ts$',
         '^src/ports/',
@@ -147,7 +147,7 @@ module.exports = {
     ),
     only('vault-knows-the-store', 'sealed secrets, data keys, the key-encryption key', '^src/vault/', [
       '^src/fairness/',
-      '^src/domain/(errors|vault-attempt)\\.ts$',
+      '^src/domain/(errors|vault-attempt|vault-streams)\\.ts$',
       '^src/ledger/(event-store|chain|ids|recorded-time|seal)\\.ts$',
     ]),
     only(

@@ -14,7 +14,7 @@ import { projectInMemory, projectIntoFile } from '../read-models/projecting.js';
 import { readProxySecret } from '../config/proxy-secret.js';
 import { install, isInstalled, refuseImported, RootFile } from './installation.js';
 import { makePrivate } from './private-files.js';
-import { readKeys, type KekSource } from '../vault/kek-source.js';
+import { closeToOthers, openToOthers, readKeys, type KekSource } from '../vault/kek-source.js';
 import { provideKeyEncryption } from '../vault/provide-key-encryption.js';
 import { listen, tellCommandLine } from './listen.js';
 
@@ -46,6 +46,17 @@ async function checkData({ requireData, eventStore, dataDir }: Config, store: Ev
   );
 }
 
+/** Not refused: a mounted secret may be readable by a group on purpose. */
+async function warnOfOpenKey(source: KekSource, logger: Logger): Promise<void> {
+  const mode = await openToOthers(source);
+  const { kekFile: file } = source;
+  if (mode === undefined || file === undefined) return;
+  logger.warn(
+    { file, mode: mode.toString(8) },
+    `others may read or write the key-encryption key: ${closeToOthers(file)}`,
+  );
+}
+
 /** A coordinator, with the auth proxy next to it if APP says so. */
 export async function startCoordinator(given: Config): Promise<void> {
   await checkData(given, undefined);
@@ -70,6 +81,7 @@ export async function startCoordinator(given: Config): Promise<void> {
     await world.store.close();
     throw error;
   });
+  await warnOfOpenKey(source, logger);
   try {
     // The read models in it have one writer.
     if (given.eventStore !== 'memory:') lockDataFolder(given.dataDir);

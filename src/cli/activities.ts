@@ -19,21 +19,22 @@ const endings: Readonly<Record<string, ExitCode>> = {
 
 /** The outcome of a submit: a sentence, the result, and what to do if it waits. */
 export function submitted(terminal: Terminal, activity: ActivityEnvelope, done?: string): Outcome {
-  const { id, type, status, fingerprint, failure, waitsFor } = activity;
-  const name = shortType(type);
+  const { type, status, failure, waitsFor } = activity;
+  const [id, fingerprint, name] = [activity.id, activity.fingerprint, shortType(type)].map(printable);
   const exitCode = endings[status] ?? exitCodes.failed;
   const result = Object.values(activity.result)[0] as Readonly<Record<string, unknown>> | undefined;
   const text = {
     ACTIVITY_STATUS_COMPLETED:
-      done ?? `${terminal.styled('green', 'Completed')} ${name}, activity ${id}.\n${members(terminal, result ?? {})}`,
+      done?.split('\n').map(printable).join('\n') ??
+      `${terminal.styled('green', 'Completed')} ${name}, activity ${id}.\n${members(terminal, result ?? {})}`,
     ACTIVITY_STATUS_CONSENSUS_NEEDED:
       `${terminal.styled('yellow', 'Waiting for approvals')}: ${name}, activity ${id}.` +
       `${waitsFor ? ` ${printable(waitsFor.text)}` : ''} Do not submit it again; others approve it with\n\n` +
       `  countersign approve ${fingerprint}\n`,
     ACTIVITY_STATUS_REJECTED: `${terminal.styled('red', 'Rejected')}: ${name}, activity ${id}.\n`,
-    ACTIVITY_STATUS_FAILED: `${terminal.styled('red', 'Failed')}: ${name}, activity ${id}: ${failure?.message ?? 'no reason given'}\n`,
+    ACTIVITY_STATUS_FAILED: `${terminal.styled('red', 'Failed')}: ${name}, activity ${id}: ${printable(failure?.message ?? 'no reason given')}\n`,
   }[status as string];
-  return { text: text ?? `${name}, activity ${id}, is ${status}.\n`, json: { activity }, exitCode };
+  return { text: text ?? `${name}, activity ${id}, is ${printable(status)}.\n`, json: { activity }, exitCode };
 }
 
 /** `create policy` of `ACTIVITY_TYPE_CREATE_POLICY_V3`. */

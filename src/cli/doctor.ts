@@ -7,7 +7,7 @@ import { readConfig, type Config } from '../config/config.js';
 import { environment } from '../config/environment.js';
 import { eventsFile, openEventStore, openForReading, warnOfLimit } from '../ledger/stores/open-event-store.js';
 import { readKekRecord } from '../vault/kek-record.js';
-import { placeOf, readKeys } from '../vault/kek-source.js';
+import { closeToOthers, openToOthers, placeOf, readKeys } from '../vault/kek-source.js';
 import { LocalKeyEncryption } from '../vault/key-encryption.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
@@ -97,17 +97,10 @@ async function key(config: Config): Promise<Finding[]> {
   try {
     const keys = await readKeys(config);
     if (!keys) return [problem(about, `${place} is missing`, 'put the key back from its copy, or set KEK or KEK_FILE')];
-    const mode = config.kek === undefined ? (await stat(config.kekFile)).mode & 0o077 : 0;
     return [
-      ...(mode === 0
+      ...((await openToOthers(config)) === undefined
         ? []
-        : [
-            problem(
-              about,
-              `others may read ${place}`,
-              `run chmod 600 ${place}, and rotate the key if others could have read it`,
-            ),
-          ]),
+        : [problem(about, `others may read ${place}`, closeToOthers(place))]),
       keys.length > 1
         ? warning(
             about,

@@ -157,7 +157,7 @@ async function eventLines(event: ListedEvent): Promise<string[]> {
     ...labelled('activity', activityId === undefined ? ['none of this organization'] : [`${activityId}${decided}`]),
     ...(stamp ? labelled('stamp', [problem === undefined ? verified : `DOES NOT VERIFY: ${verified}`]) : []),
     ...labelled('data', outline(data)),
-  ].map(printable);
+  ];
 }
 
 async function clientOf(terminal: Terminal, profile: string, organization: string | undefined) {
@@ -227,4 +227,5 @@ async function pointOf(client: ActivityClient, text: string): Promise<Point> {
   }
 }
 
-const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
+/** Whatever the coordinator says, no line of it can control the terminal. */
+const textOf = (lines: readonly string[]): string => `${lines.map(printable).join('\n')}\n`;

@@ -8,6 +8,7 @@ import { verifyHistory, type Verification } from '../replay/verify.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
+import { printable } from './layout.js';
 import { progressBar } from './progress.js';
 import { checkSource, storeSettings, type StoreOptions } from './stores.js';
 import type { Terminal } from './terminal.js';
@@ -76,13 +77,13 @@ function asText({ findings, isCut, rows, ...counts }: Whole): string {
     `${decisions} decisions made again${unnumbered ? `, ${unnumbered} of an earlier release folded only` : ''}`,
     ...(rows?.tables ? [`${rows.rows} rows of the read models built again`] : []),
   ].join('; ');
-  const notCompared = (rows?.notCompared ?? []).map((why) => `Read models not compared: ${why}.\n`).join('');
+  const notCompared = (rows?.notCompared ?? []).map((why) => `Read models not compared: ${printable(why)}.\n`).join('');
   const differences = rows?.differences ?? [];
   const count = findings.length + differences.length;
   if (count === 0) return `Nothing is wrong: ${looked}.\n${notCompared}`;
   const lines = [
-    ...findings.map(({ stream, revision, problem }) => `  ${stream} @ ${revision}: ${problem}`),
-    ...differences.map((difference) => `  read model ${difference}`),
+    ...findings.map(({ stream, revision, problem }) => printable(`  ${stream} @ ${revision}: ${problem}`)),
+    ...differences.map((difference) => printable(`  read model ${difference}`)),
   ];
   const counted = `${isCut ? 'at least ' : ''}${count} finding${count === 1 ? '' : 's'}`;
   return `${counted} (${looked}):\n${lines.join('\n')}\n${notCompared}`;

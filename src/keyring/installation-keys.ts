@@ -1,3 +1,6 @@
+import { bootStream } from '../domain/boots.js';
+import { installationVault, vaultStream } from '../domain/vault-streams.js';
+import type { EventStore } from '../ledger/event-store.js';
 import type { Vault } from '../vault/vault.js';
 import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 
@@ -29,7 +32,22 @@ type SymmetricKey = (typeof symmetricKeys)[number];
 export type InstallationKey = (typeof INSTALLATION_KEYS)[number];
 
 /** The vault of these keys, and what takes the place of an organization in its seals. */
-const place = { vaultId: 'installation', organizationId: 'installation' };
+const place = { vaultId: installationVault, organizationId: 'installation' };
+
+/** The store has lost the keys that this installation has published: new ones in their place would be another one's. */
+export class LostInstallationKeys extends Error {
+  constructor() {
+    super(
+      `this installation has booted before, but its keys are missing (stream \`${vaultStream(installationVault)}\`), which sign bundles, ` +
+        'tokens, webhooks and boot proofs: restore a backup of the store that has them; nothing was created in their place',
+    );
+    this.name = 'LostInstallationKeys';
+  }
+}
+
+interface Randomness {
+  bytes(count: number): Uint8Array;
+}
 
 /** The installation's keys, sealed in the vault and opened for each use. */
 export class InstallationKeys {
@@ -39,9 +57,19 @@ export class InstallationKeys {
     private readonly publicKeys: ReadonlyMap<InstallationKey, string>,
   ) {}
 
-  /** Creates the missing keys; several coordinators that start at once all end up with the same keys. */
-  static async open(vault: Vault, randomness: { bytes(count: number): Uint8Array }): Promise<InstallationKeys> {
+  /**
+   * Creates the missing keys; several coordinators that start at once all end up with the same keys.
+   * @throws {LostInstallationKeys} if there are none, although there were when the installation booted
+   */
+  static async open(
+    vault: Vault,
+    { store, randomness }: { readonly store: Pick<EventStore, 'read'>; readonly randomness: Randomness },
+  ): Promise<InstallationKeys> {
+    // INVARIANT: asked first. Keys are sealed before a boot is recorded, so another coordinator's first start in between
+    // cannot look like a loss.
+    const hasBooted = await isBegun(store, bootStream);
     const known = new Set(await vault.names(place.vaultId));
+    if (hasBooted && known.size === 0) throw new LostInstallationKeys();
     const missing = INSTALLATION_KEYS.filter((name) => !known.has(name));
     if (missing.length > 0) {
       const secrets = missing.map((name) => ({
@@ -74,6 +102,11 @@ export class InstallationKeys {
     if (form === 'compressed' || name === 'webhook') return compressed;
     return uncompressPublicKey('CURVE_P256', Buffer.from(compressed, 'hex')).toString('hex');
   }
+}
+
+async function isBegun(store: Pick<EventStore, 'read'>, stream: string): Promise<boolean> {
+  for await (const _ of store.read(stream)) return true;
+  return false;
 }
 
 function isSymmetric(name: InstallationKey): name is SymmetricKey {

@@ -47,7 +47,7 @@ export interface OpenKeyring extends SecretMakers {
 /** The vault of a store, and what works with its secrets. The installation's keys are created on the first start. */
 export async function openKeyring(world: World): Promise<OpenKeyring> {
   const vault = new Vault(world);
-  const keys = await InstallationKeys.open(vault, world.randomness);
+  const keys = await InstallationKeys.open(vault, world);
   const ports = { ...world, vault, keys };
   return {
     vault,

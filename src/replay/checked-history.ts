@@ -9,6 +9,7 @@ import type { EventMetadata } from '../ledger/chain.js';
 import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
 import { beginningIn } from './check-founding.js';
 import { CheckedChains, isChained } from './checked-chains.js';
+import type { FoldedOrganization } from './checked-vaults.js';
 import { CheckedStamps, type StampVerifier } from './checked-stamps.js';
 import { foldTo } from './fold-to.js';
 import { NotDecidable, Redeciding } from './decide-again.js';
@@ -162,6 +163,17 @@ export class History {
   end(): void {
     if (this.open && !this.open.isLost) this.settle(this.open);
     this.open = undefined;
+  }
+
+  /**
+   * Every organization that could be folded to its end; none of a history imported for tests, whose secrets are
+   * elsewhere. Only after `end`.
+   */
+  *folded(): Generator<FoldedOrganization> {
+    if (this.isImported) return;
+    for (const { redeciding, isLost, last } of this.organizations.values()) {
+      if (!isLost && last) yield { organization: redeciding.folded().organization, last };
+    }
   }
 
   private followed(organizationId: string): Followed {

@@ -1,5 +1,6 @@
 import type { Registry } from '../decide/registry.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
+import { CheckedVaults } from './checked-vaults.js';
 import { everythingIn } from './everything.js';
 import type { KeptProgress } from './kept-progress.js';
 import { StampThread } from './stamp-thread.js';
@@ -49,8 +50,8 @@ const progressEvery = 1_000;
 
 /**
  * Folds the whole store again and trusts nothing in it: checks the chain of every stream that has one, verifies every
- * stored stamp over its bytes, and makes every decision again on the events before it, by the rules that applied. Only
- * reads. What a token or an attestation vouched for is not verified again, because its issuer may be gone.
+ * stored stamp over its bytes, makes every decision again on the events before it, by the rules that applied, and looks
+ * for the vault of every secret that is still needed. Only reads. What a token or an attestation vouched for is not verified again, because its issuer may be gone.
  * @throws {StoreUnavailable} if the store cannot be read
  */
 export async function verifyHistory(
@@ -59,6 +60,7 @@ export async function verifyHistory(
 ): Promise<Verification> {
   const thread = threads ? new StampThread() : undefined;
   const history = new History(store, registry, thread ?? { problemWith, isBusy: true });
+  const vaults = new CheckedVaults();
   try {
     const head = (await store.head()) ?? 0n;
     const kept = await progress?.read();
@@ -68,6 +70,7 @@ export async function verifyHistory(
     let before: RecordedEvent | undefined;
     for await (const recorded of everythingIn(store)) {
       await onEvent?.(recorded);
+      vaults.take(recorded);
       if (++events % progressEvery === 0) onProgress?.(events, Number(recorded.position) / Number(head));
       if (kept && recorded.position <= kept.position) {
         if (recorded.position === kept.position) isKnown = linkOf(recorded) === kept.hash;
@@ -83,7 +86,12 @@ export async function verifyHistory(
       if (history.findings.length >= maxFindings) break;
     }
     if (!isKnown) throw new Error('the saved progress is of another history: remove its file, or choose another');
-    if (history.findings.length < maxFindings) history.end();
+    if (history.findings.length < maxFindings) {
+      history.end();
+      for await (const finding of vaults.missing(store, history.folded())) {
+        if (history.findings.push(finding) >= maxFindings) break;
+      }
+    }
     await history.settled();
     onProgress?.(events, 1);
     await progress?.remove();

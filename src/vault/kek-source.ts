@@ -46,6 +46,17 @@ export async function readKeys({ kek, kekFile }: KekSource): Promise<Buffer[] | 
   );
 }
 
+/** The permissions of the file, if others than its owner may read or write it; undefined if not, or without a file. */
+export async function openToOthers({ kek, kekFile }: KekSource): Promise<number | undefined> {
+  if (kek !== undefined || kekFile === undefined) return undefined;
+  const { mode } = await stat(kekFile);
+  return (mode & 0o077) === 0 ? undefined : mode & 0o777;
+}
+
+/** What to do about that. */
+export const closeToOthers = (kekFile: string): string =>
+  `run chmod 600 ${kekFile}, and rotate the key if others could have read it`;
+
 /** The source of the keys, in messages. */
 export const placeOf = ({ kek, kekFile }: KekSource): string => (kek === undefined ? (kekFile ?? 'memory') : 'KEK');
 

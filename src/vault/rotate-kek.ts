@@ -1,8 +1,9 @@
+import { vaultIdOf } from '../domain/vault-streams.js';
 import { WrongRevision, type EventStore, type RecordedEvent, type Subscription } from '../ledger/event-store.js';
 import { readKekRecord, recordKek } from './kek-record.js';
 import { keepOldKey, placeOf, readKeys, replaceKeyFile, WrongKek, type KekSource } from './kek-source.js';
 import { LocalKeyEncryption } from './key-encryption.js';
-import { Vault, vaultIdOf } from './vault.js';
+import { Vault } from './vault.js';
 
 interface World {
   readonly store: EventStore;

@@ -1,5 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { VaultAttempt } from '../domain/vault-attempt.js';
+import { vaultStream } from '../domain/vault-streams.js';
 import { SharedMemory } from '../fairness/shared-memory.js';
 import { BrokenChain, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import {
@@ -84,12 +85,6 @@ const bytesBeside = { vault: 512, secret: 512 } as const;
 const unquestionedMs = 60_000;
 const maxAttempts = 5;
 const dataKeyLength = 32;
-const streamPrefix = 'vault-';
-
-/** The vault of a stream; undefined for any other stream. */
-export function vaultIdOf(stream: string): string | undefined {
-  return stream.startsWith(streamPrefix) ? stream.slice(streamPrefix.length) : undefined;
-}
 
 /**
  * Sealed secrets. Each vault is a stream `vault-<id>`: every coordinator of a store sees it, and deleting the stream
@@ -151,14 +146,14 @@ export class Vault {
 
   /** Whether anything is sealed in it, according to the store. @throws {StoreUnavailable} */
   async isThere(vaultId: string): Promise<boolean> {
-    for await (const _ of this.ports.store.read(`${streamPrefix}${vaultId}`)) return true;
+    for await (const _ of this.ports.store.read(vaultStream(vaultId))) return true;
     return false;
   }
 
   /** Deletes a vault permanently: its secrets can never be opened again. Repeating it does no harm. */
   async shred(vaultId: string): Promise<void> {
     this.forget(vaultId);
-    await this.ports.store.delete(`${streamPrefix}${vaultId}`);
+    await this.ports.store.delete(vaultStream(vaultId));
     // A concurrent read has put it back into the cache.
     for (let running = this.loading.get(vaultId); running; running = this.loading.get(vaultId)) {
       await running.catch(() => undefined);
@@ -297,7 +292,7 @@ export class Vault {
     let isThere = known < 0;
     try {
       // From the last known event: a stream that has lost it was deleted.
-      for await (const event of this.ports.store.read(`${streamPrefix}${vaultId}`, Math.max(known, 0))) {
+      for await (const event of this.ports.store.read(vaultStream(vaultId), Math.max(known, 0))) {
         if (event.revision === known) {
           checkUnchanged(vault, event);
           isThere = true;
@@ -320,7 +315,7 @@ export class Vault {
 
   private async append(vaultId: string, head: Head, events: readonly VaultEvent[]): Promise<void> {
     const { store, clock, randomness } = this.ports;
-    const stream = `${streamPrefix}${vaultId}`;
+    const stream = vaultStream(vaultId);
     const facts = events.map(({ type, data }) => ({
       id: randomUuid(randomness.bytes(16)),
       type,

@@ -13,10 +13,11 @@ import {
   generateP256KeyPair,
 } from '@turnkey/crypto';
 import { Mnemonic, Wallet } from 'ethers';
+import { vaultIdOf } from '../../src/domain/vault-streams.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import type { StampingClient } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
-import { Vault, vaultIdOf } from '../../src/vault/vault.js';
+import { Vault } from '../../src/vault/vault.js';
 import { exchange, refusal } from './exchange.js';
 import { countersign, Installation, main, type Run } from './installation.js';
 import { filesUnder, findIn, type Written } from './secrets.js';

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
 import { countersign, Installation, main, stop, type Run } from '../e2e/installation.js';
@@ -131,6 +131,29 @@ test(
       await stop(first);
     } finally {
       await double.stop();
+    }
+  },
+  patience,
+);
+
+test(
+  'a key file that others may read is used, with one warning at each start',
+  async () => {
+    const file = join(installation.dataDir, 'elsewhere');
+    await writeFile(file, `${kek(5)}\n`);
+    for (const [mode, said] of [
+      [0o644, [expect.objectContaining({ level: 40, file, mode: '644' })]],
+      [0o600, []],
+    ] as const) {
+      await chmod(file, mode);
+      const server = await installation.start({ KEK_FILE: file });
+      server.child.kill('SIGTERM');
+      expect((await server.exit).code).toBe(0);
+      const lines = server.stderr().concat(server.stdout()).split('\n');
+      const warnings = lines.filter((line) =>
+        line.includes('others may read or write the key-encryption key: run chmod 600'),
+      );
+      expect(warnings.map((line) => JSON.parse(line) as unknown)).toEqual(said);
     }
   },
   patience,

@@ -8,6 +8,8 @@ import { fingerprintOf } from '../../src/decide/fingerprint.js';
 import { rootBeginning } from '../../src/decide/found-organization.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { Vote } from '../../src/domain/activity/events.js';
+import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
+import { vaultsEndedBy, vaultsNamedBy } from '../../src/domain/organization/vaults.js';
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../src/ledger/event-store.js';
@@ -41,21 +43,46 @@ function golden(): History {
   return new Map(streams.map((events) => [nameOf(events), events]));
 }
 
-async function verified(
-  history: History,
-  options: Partial<VerifyOptions> = {},
-  store: EventStore = new InMemoryEventStore(),
-): Promise<Verification> {
+/** A stream for each vault that is named and not ended: exports, and so these files, have none. */
+function vaultsLeftBy(organizations: History): History {
+  const all = [...organizations.values()].flat() as unknown as OrganizationEvent[];
+  const ended = new Set(all.flatMap(vaultsEndedBy));
+  const left = [...new Set(all.flatMap(vaultsNamedBy))].filter((vaultId) => !ended.has(vaultId));
+  return new Map(left.map((vaultId) => [`vault-${vaultId}`, sealAgain(`vault-${vaultId}`, [aSecret()])]));
+}
+
+const withVaults = (organizations: History): History => new Map([...vaultsLeftBy(organizations), ...organizations]);
+
+/** As far as anybody sees it who has no key-encryption key. */
+function aSecret(): Event {
+  const metadata = { at: 1, schemaVersion: 1, $correlationId: anId(), $causationId: anId(), hash: '' };
+  return { id: anId(), type: 'SecretSealed', data: { name: 'a secret' }, metadata };
+}
+
+async function fill(store: EventStore, history: History): Promise<void> {
   for (const [stream, events] of history) {
     const plain = events.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }));
     await store.append(stream, plain, 'no-stream');
   }
+}
+
+/** What is said of a store with these streams alone. */
+async function verifiedAsIs(
+  history: History,
+  options: Partial<VerifyOptions> = {},
+  store: EventStore = new InMemoryEventStore(),
+): Promise<Verification> {
+  await fill(store, history);
   try {
     return await verifyHistory(store, { registry, ...options });
   } finally {
     await store.close();
   }
 }
+
+/** What is said of a store with these organizations and their vaults. */
+const verified = (history: History, options: Partial<VerifyOptions> = {}, store?: EventStore) =>
+  verifiedAsIs(withVaults(history), options, store);
 
 const placesIn = (findings: Verification['findings']) =>
   findings.map(({ stream, revision, problem }) => [stream, revision, problem]);
@@ -118,11 +145,13 @@ describe('verifyHistory', () => {
   it('finds nothing in histories that were recorded, and has looked at all of each', async () => {
     const history = golden();
     const all = [...history.values()].flat();
+    const vaults = vaultsLeftBy(history).size;
+    expect(vaults).toBeGreaterThan(10);
     const { findings, ...rest } = await verified(history);
     expect(findings).toEqual([]);
     expect(rest).toEqual({
-      events: all.length,
-      streams: history.size,
+      events: all.length + vaults,
+      streams: history.size + vaults,
       decisions: all.filter(isDeciding).length,
       unnumbered: 0,
       stamps: all.filter(voteOf).length,
@@ -139,6 +168,7 @@ describe('verifyHistory', () => {
     const children = [...history].filter(([, events]) => events.some(isParents));
     expect(children.length).toBeGreaterThanOrEqual(2);
     const store = new InMemoryEventStore();
+    await fill(store, vaultsLeftBy(history));
     for (const [stream] of children) history.delete(stream);
     await byTurns(store, history);
     await byTurns(store, new Map(children));
@@ -175,7 +205,7 @@ describe('verifyHistory', () => {
     const folder = await mkdtemp(join(tmpdir(), 'verify-'));
     const file = join(folder, 'progress');
     try {
-      const all = [...golden().values()].flat().length;
+      const all = [...withVaults(golden()).values()].flat().length;
       const shares: number[] = [];
       let seen = 0;
       const broken = verified(golden(), {
@@ -545,7 +575,8 @@ describe('verifyHistory', () => {
       const store = new InMemoryEventStore();
       const history = golden();
       const stream = [...history.keys()].at(-1)!;
-      for (const [name, events] of history) await store.append(name, events, 'no-stream');
+      await fill(store, withVaults(history));
+      await forge(store, 'vault-installation', { type: 'SecretSealed', data: { name: 'signer' } });
       await forge(store, other, { type: 'Told', data: {} });
       const at = await forge(
         store,
@@ -606,6 +637,115 @@ describe('verifyHistory', () => {
     expect(placesIn((await verified(new Map(), {}, right)).findings)).toEqual([
       [stream, more, 'no decision has recorded it'],
     ]);
+  });
+
+  describe('of vaults', () => {
+    it('names each that is gone and still needed, with its organization and what it holds', async () => {
+      const history = golden();
+      const { findings } = await verifiedAsIs(history);
+      const sentence =
+        /^the stream `(.*)` is missing: this vault of organization `(.*)` holds (.*); restore a backup of the store that has it$/;
+      const said = findings.map(({ problem }) => sentence.exec(problem) ?? []);
+      expect(said.map(([, stream]) => stream).sort()).toEqual([...vaultsLeftBy(history).keys()].sort());
+      for (const [index, { stream, revision }] of findings.entries()) {
+        expect([stream, revision]).toEqual([`organization-${said[index]![2]}`, history.get(stream)!.length - 1]);
+      }
+      const holds = new Set(said.map(([, , , what]) => what!.replace(/ `[^`]+`$/, '')));
+      expect(holds).toEqual(
+        new Set([
+          'the seed of wallet',
+          'private key',
+          'the key for the bundle of import',
+          'the key for one-time code',
+          'the client secret of OAuth 2.0 credential',
+          'the secrets of fiat on-ramp credential',
+          'the key of its auth proxy',
+        ]),
+      );
+    });
+
+    it('names one alone, and no more of them than it was asked to', async () => {
+      const history = golden();
+      const whole = withVaults(history);
+      const [lost, ...others] = vaultsLeftBy(history).keys();
+      whole.delete(lost!);
+      const { findings } = await verifiedAsIs(whole);
+      expect(findings).toMatchObject([{ problem: expect.stringContaining(`\`${lost}\` is missing`) as string }]);
+      for (const stream of others) whole.delete(stream);
+      const cut = await verifiedAsIs(whole, { maxFindings: 3 });
+      expect([cut.findings.length, cut.isCut]).toEqual([3, true]);
+    });
+
+    it('has nothing against one that nothing names, or nothing yet', async () => {
+      const history = golden();
+      const nameless = new Map([['vault-early', sealAgain('vault-early', [aSecret()])], ...history]);
+      expect((await verified(nameless)).findings).toEqual([]);
+    });
+
+    it('has nothing against one that was shredded meanwhile, because something has ended it', async () => {
+      const history = golden();
+      const { stream, events, at } = find(history, ({ type }) => type === 'WalletDeleted');
+      const start = events.slice(0, at).findLastIndex(isDeciding);
+      const deletion = runFrom(events, start);
+      history.set(stream, events.slice(0, start));
+      const lost = `vault-${String(events[at]!.data['vaultId'])}`;
+      const whole = withVaults(history);
+      expect(whole.delete(lost)).toBe(true);
+      const said = {
+        stream,
+        revision: start - 1,
+        problem: expect.stringContaining(`\`${lost}\` is missing`) as string,
+      };
+      expect((await verifiedAsIs(whole)).findings).toMatchObject([said]);
+
+      const store = new InMemoryEventStore();
+      let first = true;
+      const onEvent = async () => {
+        if (first) await store.append(stream, deletion, start - 1);
+        first = false;
+      };
+      expect((await verifiedAsIs(whole, { onEvent }, store)).findings).toEqual([]);
+    });
+
+    it('names one that has gone since a part was verified before', async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'verify-'));
+      const file = join(folder, 'progress');
+      try {
+        const history = golden();
+        const store = new InMemoryEventStore();
+        await fill(store, withVaults(history));
+        const [lost] = vaultsLeftBy(history).keys();
+        const [last] = [...history.keys()].slice(-1);
+        const onEvent = ({ stream }: RecordedEvent) =>
+          stream === last ? Promise.reject(new Error('broken off')) : undefined;
+        const broken = verifyHistory(store, { registry, progress: new KeptProgress(file, 0), onEvent });
+        await expect(broken).rejects.toThrow('broken off');
+        await store.delete(lost!);
+        const { findings } = await verifyHistory(store, { registry, progress: new KeptProgress(file, 0) });
+        expect(findings).toMatchObject([{ problem: expect.stringContaining(`\`${lost}\` is missing`) as string }]);
+        await store.close();
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    });
+
+    it("names the installation's own, once a boot is recorded", async () => {
+      const boot = { type: 'AttestationRootIssued', data: { certificate: '' } };
+      const store = new InMemoryEventStore();
+      await forge(store, 'installation-boots', boot);
+      expect(placesIn((await verified(golden(), {}, store)).findings)).toEqual([
+        [
+          'installation-boots',
+          0,
+          'the stream `vault-installation` is missing: this vault holds the keys that this installation signs and encrypts ' +
+            'with; restore a backup of the store that has it',
+        ],
+      ]);
+      const whole = new InMemoryEventStore();
+      await forge(whole, 'vault-installation', { type: 'SecretSealed', data: { name: 'signer' } });
+      await forge(whole, 'installation-boots', boot);
+      expect((await verified(golden(), {}, whole)).findings).toEqual([]);
+    });
   });
 
   it.each(Object.keys(forgeries))('names the event of %s', async (name) => {

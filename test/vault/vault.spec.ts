@@ -499,7 +499,8 @@ describe('the keys of the installation', () => {
   it('are the same for coordinators that start at once, and after a restart', async () => {
     for (const make of Object.values(stores)) {
       const { store, end } = await make();
-      const provide = (seed: string) => InstallationKeys.open(vaultOn(store), new SeededRandomness(seed));
+      const provide = (seed: string) =>
+        InstallationKeys.open(vaultOn(store), { store, randomness: new SeededRandomness(seed) });
       const all = [...(await Promise.all(['a', 'b', 'c'].map(provide))), await provide('d')];
       const published = all.map((keys) => [
         keys.publicKey('signer', 'uncompressed'),
@@ -518,16 +519,65 @@ describe('the keys of the installation', () => {
     const vault = vaultOn(store);
     const signer = Buffer.alloc(32, 5);
     await vault.seal('installation', 'installation', [{ name: 'signer', secret: signer }]);
-    const keys = await InstallationKeys.open(vaultOn(store), new SeededRandomness('newer'));
+    const keys = await InstallationKeys.open(vaultOn(store), { store, randomness: new SeededRandomness('newer') });
     expect(await keys.use('signer', (key) => key.equals(signer))).toBe(true);
     expect(await keys.use('webhook', (key) => key.length)).toBe(32);
   });
 
+  it('are made by a start that comes after one which was killed before it booted', async () => {
+    for (const sealed of [['signer'], [] as string[]]) {
+      const store = new InMemoryEventStore();
+      if (sealed.length > 0) await seal(vaultOn(store), 'installation', sealed, secret.slice(0, 32), 'installation');
+      const keys = await InstallationKeys.open(vaultOn(store), { store, randomness: new SeededRandomness('again') });
+      expect(await keys.use('webhook', (key) => key.length)).toBe(32);
+    }
+  });
+
+  it('are not made anew once the installation has booted: the start fails, and nothing is sealed', async () => {
+    for (const make of Object.values(stores)) {
+      const { store, end } = await make();
+      await forge(store, 'installation-boots', [{ type: 'AttestationRootIssued', data: { certificate: '' } }]);
+      const opened = () => InstallationKeys.open(vaultOn(store), { store, randomness: new SeededRandomness('new') });
+      await expect(opened()).rejects.toThrow(
+        /^this installation has booted before, but its keys are missing \(stream `vault-installation`\), .*: restore a backup of the store/,
+      );
+      expect(await eventsOf(store, 'vault-installation')).toEqual([]);
+      // One that lacks single keys is of an earlier release.
+      await seal(vaultOn(store), 'installation', ['signer'], secret.slice(0, 32), 'installation');
+      expect(await (await opened()).use('sends', (key) => key.length)).toBe(32);
+      await end();
+    }
+  });
+
+  it('are those of another coordinator that makes them and boots while they are looked for', async () => {
+    const store = new InMemoryEventStore();
+    const first = { store, randomness: new SeededRandomness('first') };
+    let isOther = false;
+    const steered = {
+      // What is asked first is answered before the other one starts, and what is asked then is not.
+      async *read(stream: string) {
+        yield* store.read(stream);
+        if (isOther) return;
+        isOther = true;
+        await InstallationKeys.open(vaultOn(store), first);
+        await forge(store, 'installation-boots', [{ type: 'AttestationRootIssued', data: { certificate: '' } }]);
+      },
+      append: store.append.bind(store),
+    } as unknown as InMemoryEventStore;
+    const second = { store: steered, randomness: new SeededRandomness('second') };
+    const keys = await InstallationKeys.open(vaultOn(steered), second);
+    const others = await InstallationKeys.open(vaultOn(store), first);
+    expect(keys.publicKey('signer', 'compressed')).toBe(others.publicKey('signer', 'compressed'));
+  });
+
   it('cannot be had under another key-encryption key: the start fails, and nothing is sealed', async () => {
     const store = new InMemoryEventStore();
-    await InstallationKeys.open(vaultOn(store), new SeededRandomness('first'));
+    await InstallationKeys.open(vaultOn(store), { store, randomness: new SeededRandomness('first') });
     const before = await eventsOf(store, 'vault-installation');
-    const attempt = InstallationKeys.open(vaultOn(store, keysOf(2)), new SeededRandomness('second'));
+    const attempt = InstallationKeys.open(vaultOn(store, keysOf(2)), {
+      store,
+      randomness: new SeededRandomness('second'),
+    });
     await expect(attempt).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await eventsOf(store, 'vault-installation')).toEqual(before);
   });

@@ -6,6 +6,7 @@ import { BadUsage } from '../bad-usage.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { exitCodes } from '../exit-codes.js';
 import { unreadable } from '../given.js';
+import { printable } from '../layout.js';
 import type { Terminal } from '../terminal.js';
 
 interface ProofOptions {
@@ -59,12 +60,12 @@ async function verifyProofs(terminal: Terminal, options: ProofOptions): Promise<
     }
     const lines = [
       `The boot proof is valid: ${described(boot)}`,
-      ...apps.map((app) => `An app proof is valid: ${JSON.stringify(app)}`),
+      ...apps.map((app) => printable(`An app proof is valid: ${JSON.stringify(app)}`)),
     ];
     return { text: `${lines.join('\n')}\n`, json: { good: true, boot, apps } };
   } catch (error) {
     if (!(error instanceof ProofRefused)) throw error;
-    terminal.error(`refused: ${error.message}\n`);
+    terminal.error(`refused: ${printable(error.message)}\n`);
     return { text: '', json: { good: false, reason: error.message }, exitCode: exitCodes.failed };
   }
 }
@@ -106,5 +107,7 @@ function described({ moduleId, timestamp, pcrs, manifest, manifestSha256 }: Veri
     ...(attestor?.statement ? [`  ${attestor.statement}`] : []),
     `  manifest  ${manifestSha256}`,
     ...Object.entries(pcrs).map(([register, value]) => `  PCR${register.padEnd(6)} ${value}`),
-  ].join('\n');
+  ]
+    .map(printable)
+    .join('\n');
 }

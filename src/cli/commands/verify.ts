@@ -11,7 +11,8 @@ export function mountVerify(parent: CliCommand): void {
     .summary('verify the whole history of a store')
     .description(
       'Folds every stream of the store again, checks its hash chain, verifies every stored stamp over the stored bytes, and ' +
-        'makes every decision again by the rules that applied then. Rebuilds the read models and compares them with the live ones. ' +
+        'makes every decision again by the rules that applied then. Looks for every vault that is still needed, rebuilds the read ' +
+        'models and compares them with the live ones. ' +
         'Changes nothing, needs no key-encryption key, and can run while the coordinator is running. ' +
         'Exits with 0 if nothing is wrong, 1 if something is, and 2 if it cannot check.',
     )

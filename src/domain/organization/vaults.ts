@@ -43,17 +43,32 @@ export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
   }
 }
 
+/** A vault, and what it holds, as messages say it. */
+export interface HeldVault {
+  readonly vaultId: string;
+  readonly holds: string;
+}
+
 /** Every vault of the organization: these hold all of its keys and secrets. */
-export function vaultsOf(organization: OrganizationView): readonly string[] {
+export function heldVaults(organization: OrganizationView): readonly HeldVault[] {
   const { wallets, privateKeys, imports, otps, oauth2Credentials, onRampCredentials, authProxy } = organization;
-  const holders: readonly { readonly vaultId?: string }[] = [
-    ...wallets.values(),
-    ...privateKeys.values(),
-    ...imports.values(),
-    ...otps.values(),
-    ...oauth2Credentials.values(),
-    ...onRampCredentials.values(),
-    ...(authProxy ? [authProxy] : []),
+  const groups: readonly (readonly [string, ReadonlyMap<string, { readonly vaultId?: string }>])[] = [
+    ['the seed of wallet', wallets],
+    ['private key', privateKeys],
+    ['the key for the bundle of import', imports],
+    ['the key for one-time code', otps],
+    ['the client secret of OAuth 2.0 credential', oauth2Credentials],
+    ['the secrets of fiat on-ramp credential', onRampCredentials],
   ];
-  return holders.flatMap(({ vaultId }) => (vaultId === undefined ? [] : [vaultId]));
+  const held = groups.flatMap(([what, holders]) =>
+    [...holders].flatMap(([id, { vaultId }]) =>
+      vaultId === undefined ? [] : [{ vaultId, holds: `${what} \`${id}\`` }],
+    ),
+  );
+  return authProxy ? [...held, { vaultId: authProxy.vaultId, holds: 'the key of its auth proxy' }] : held;
+}
+
+/** Their ids. */
+export function vaultsOf(organization: OrganizationView): readonly string[] {
+  return heldVaults(organization).map(({ vaultId }) => vaultId);
 }
