@@ -71,10 +71,11 @@ async function fill(store) {
   const stream = `organization-${coordinator.organizationId}`;
   const loaded = nothingLoaded();
   for (const event of await coordinator.recorded()) {
-    if (event.stream !== stream) continue;
+    // With the vaults that it names, which verifying looks for.
+    if (event.stream !== stream && !event.stream.startsWith('vault-')) continue;
     const { id, type, data, metadata, revision } = event;
-    await store.append(stream, [{ id, type, data, metadata }], revision === 0 ? 'no-stream' : revision - 1);
-    apply(loaded, event);
+    await store.append(event.stream, [{ id, type, data, metadata }], revision === 0 ? 'no-stream' : revision - 1);
+    if (event.stream === stream) apply(loaded, event);
   }
   const { organizationId } = coordinator;
   const type = 'ACTIVITY_TYPE_UPDATE_USER_NAME';
@@ -180,7 +181,7 @@ try {
   console.log(`  any of 20 events within    ${longest.toFixed(3)} s`);
   const verified = await timed(() => verifyHistory(store, { registry, threads: true }));
   const { findings, decisions, stamps } = verified.result;
-  if (findings.length > 0) throw new Error(`what was made here does not verify: ${JSON.stringify(findings[0])}`);
+  if (findings.length > 0) throw new Error(`what was made here does not verify: ${findings[0].problem}`);
   line('verified', verified, verified.result.events, `${whole(decisions)} decisions, ${whole(stamps)} stamps`);
   const drafts = {
     'what if: nothing differs': {

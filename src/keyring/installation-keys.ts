@@ -35,7 +35,7 @@ export type InstallationKey = (typeof INSTALLATION_KEYS)[number];
 const place = { vaultId: installationVault, organizationId: 'installation' };
 
 /** The store has lost the keys that this installation has published: new ones in their place would be another one's. */
-export class LostInstallationKeys extends Error {
+class LostInstallationKeys extends Error {
   constructor() {
     super(
       `this installation has booted before, but its keys are missing (stream \`${vaultStream(installationVault)}\`), which sign bundles, ` +
