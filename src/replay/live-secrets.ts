@@ -11,15 +11,15 @@ export interface Seen {
   readonly now: number;
 }
 
-/** A secret that is sealed to another installation, as far as its parameter's form goes: its decision is made again. */
-const inPlaceOfSealed = '00';
+/** A code, or a secret sealed to another installation, as far as any parameter's form goes: its decision is made again. */
+const inPlace = '0'.repeat(44);
 
 /** The data of an event without usable secrets (R3); the same object if it has none. */
 export function withoutLiveSecrets(event: RecordedEvent, data: object, { completed, now }: Seen): object {
   if (event.type === 'ActivityDenied') return readableDenial(data as Parameters<typeof readableDenial>[0], now);
   const { $correlationId } = event.metadata as EventMetadata;
   const status = completed.has($correlationId) ? 'ACTIVITY_STATUS_COMPLETED' : 'ACTIVITY_STATUS_PENDING';
-  return readableEvent({ type: event.type, data }, { status }, now, { inPlaceOfSealed }).data;
+  return readableEvent({ type: event.type, data }, { status }, now, { inPlace }).data;
 }
 
 /** As readers see it, not as it is stored. */

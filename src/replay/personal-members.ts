@@ -75,7 +75,7 @@ export const memberKinds: Readonly<Record<string, MemberKind>> = {
      privateKeyTagId privateKeyTagIds privateKeyTags projectId provider providerId providerIds publicKey publishableApiKey r
      rawId receiverUserTags ref removePrivateKeyIds removeUserIds replacedVaultId rootUserIds rpIdHash s scheme sealed
      senderUserId sessionExpirationSeconds sessionExpiry sessionProfileId signWith signedTransaction smartContractAddress
-     smartContractInterface smartContractInterfaceId socialLinkingClientIds status subOrganizationId subOrganizationUuid tagId
+     smartContractInterface smartContractInterfaceId socialLinkingClientIds status submitterId subOrganizationId subOrganizationUuid tagId
      targetPublicKey template templateId timestampMs tokenId transports turnkeyErrorCode type unsignedTransaction usage userId
      userIds userTagId userTagIds userTags v vaultId vaultIds verificationTokenExpirationSeconds walletAccountId
      walletAccountIds walletId walletIds walletKitSettings wrappedKey x`,

@@ -1,5 +1,6 @@
 import { encryptWalletToBundle } from '@turnkey/crypto';
 import { startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
+import { Exports, verifiedOf } from '../history/exported.js';
 import { exchange } from './exchange.js';
 
 /* What is sealed for an import is of use to nobody but who sealed it, and what is begun comes to an end. */
@@ -19,12 +20,11 @@ async function memberWho(name: string, condition: string, consensus?: string): P
   return member;
 }
 
-async function sealedFor({ userId, client }: TestUser): Promise<string> {
+async function sealedFor({ userId, client }: TestUser, { url, organizationId } = coordinator): Promise<string> {
   const { result } = await client.submit('ACTIVITY_TYPE_INIT_IMPORT_WALLET', { userId });
   const { importBundle } = result['initImportWalletResult'] as { importBundle: string };
-  const { body } = await exchange(`${coordinator.url}/public/v1/discovery/keys`);
+  const { body } = await exchange(`${url}/public/v1/discovery/keys`);
   const { signer } = body as { signer: string };
-  const { organizationId } = coordinator;
   return encryptWalletToBundle({
     mnemonic,
     importBundle,
@@ -86,4 +86,29 @@ test('imports of users who were deleted end with them', async () => {
     'ImportEnded',
     'ActivityCompleted',
   ]);
+});
+
+test('a history in which an import waits is exported without the bundle, goes on in a test, and verifies there', async () => {
+  const own = await startCoordinator();
+  const exports = await Exports.open();
+  try {
+    const alice = await own.createUser('Alice');
+    const isAlice = `approvers.any(user, user.id == '${alice.userId}')`;
+    const condition = "activity.kind == 'INIT_IMPORT_WALLET'";
+    await own.createPolicy({ policyName: 'begins', condition, consensus: isAlice });
+    const consensus = 'approvers.count() >= 2';
+    await own.createPolicy({ policyName: 'two', condition: "activity.kind == 'IMPORT_WALLET'", consensus });
+    const encryptedBundle = await sealedFor(alice, own);
+    const asked = { userId: alice.userId, walletName: 'W', encryptedBundle, accounts: [] };
+    const { status } = await alice.client.submit('ACTIVITY_TYPE_IMPORT_WALLET', asked);
+    expect(status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    const { file, text } = await exports.of(own, own.organizationId);
+    expect(text).not.toContain(encryptedBundle.slice(20, 80));
+    const going = await startCoordinator({ history: file });
+    expect((await verifiedOf(going)).findings).toEqual([]);
+    await going.close();
+  } finally {
+    await exports.close();
+    await own.close();
+  }
 });

@@ -14,8 +14,8 @@ interface Reading {
   readonly now: number;
   /** Whether what was done has used up its codes. */
   readonly codesAreSpent: boolean;
-  /** What is told in place of a sealed secret. */
-  readonly inPlaceOfSealed: string;
+  /** What is told in place of a code, or of a sealed secret. */
+  readonly inPlace: string;
   /** Budget for searching: anyone may have written the text, and everyone waits while it is read. */
   readonly left: { characters: number; tokens: number };
 }
@@ -103,16 +103,16 @@ export function readableActivity<Voter>(
 }
 
 /**
- * An event of an activity as it may be read; the same object if nothing has to be omitted. `inPlaceOfSealed` is told
- * where a sealed secret was; by default, nothing.
+ * An event of an activity as it may be read; the same object if nothing has to be omitted. `inPlace` is told
+ * where a code or a sealed secret was; by default, nothing.
  */
 export function readableEvent<Event extends { readonly type: string; readonly data: object }>(
   event: Event,
   record: Pick<ActivityRecord<unknown>, 'status'>,
   now: number,
-  { inPlaceOfSealed = '' }: { readonly inPlaceOfSealed?: string } = {},
+  { inPlace = '' }: { readonly inPlace?: string } = {},
 ): Event {
-  const data = readableEventData(event, { ...readingOf(record, now), inPlaceOfSealed });
+  const data = readableEventData(event, { ...readingOf(record, now), inPlace });
   return data === event.data ? event : { ...event, data };
 }
 
@@ -140,7 +140,7 @@ function readingOf({ status }: Pick<ActivityRecord<unknown>, 'status'>, now: num
 }
 
 function newReading(now: number, codesAreSpent: boolean): Reading {
-  return { now, codesAreSpent, inPlaceOfSealed: '', left: { characters: mostCharacters, tokens: mostTokens } };
+  return { now, codesAreSpent, inPlace: '', left: { characters: mostCharacters, tokens: mostTokens } };
 }
 
 /** The signed texts, of votes and of proofs, are searched completely. */
@@ -179,9 +179,9 @@ function withoutSecrets(value: unknown, reading: Reading, depth: number): unknow
   if (depth > deepest) return null;
   if (Array.isArray(value)) return mappedList(value, (element) => withoutSecrets(element, reading, depth + 1));
   return mapped(value as Readonly<Record<string, unknown>>, (member, name) => {
-    if (sealedSecrets.has(name) && typeof member === 'string') return member && reading.inPlaceOfSealed;
+    if (sealedSecrets.has(name) && typeof member === 'string') return member && reading.inPlace;
     return codes.includes(name) && typeof member === 'string' && member !== '' && !reading.codesAreSpent
-      ? ''
+      ? reading.inPlace
       : withoutSecrets(member, reading, depth + 1);
   });
 }
@@ -229,15 +229,15 @@ function withoutSecretsInJson(text: string, reading: Reading, depth: number): st
   return said === parsed ? text : JSON.stringify(said);
 }
 
-function withoutSpelledCodes(text: string, { codesAreSpent }: Reading): string {
+function withoutSpelledCodes(text: string, { codesAreSpent, inPlace }: Reading): string {
   return text.replace(
     /("(?:otpCode|authCode|codeVerifier|encryptedBundle)"\s*:\s*")((?:[^"\\]|\\.)*)/g,
     (all, name: string) => (codesAreSpent ? all : name),
   );
 }
 
-function withoutSpelledSealed(text: string, { inPlaceOfSealed }: Reading): string {
-  return text.replace(spelledSealedSecrets, (_all, name: string) => name + inPlaceOfSealed);
+function withoutSpelledSealed(text: string, { inPlace }: Reading): string {
+  return text.replace(spelledSealedSecrets, (_all, name: string) => name + inPlace);
 }
 
 /** Characters of tokens, and of base64 around them: by character code, 1 if it is one. */

@@ -97,7 +97,7 @@ describe('what is sealed to the installation is told to nobody', () => {
   const parameters = { clientId: 'app', ...Object.fromEntries(names.map((name) => [name, 'c0ffee'] as const)) };
   const told = { clientId: 'app', ...Object.fromEntries(names.map((name) => [name, ''] as const)) };
   const vote = (message: string) => ({ vote: { userId: 'u', message } });
-  const read = (message: string, more?: { inPlaceOfSealed: string }) =>
+  const read = (message: string, more?: { inPlace: string }) =>
     readableEvent({ type: 'ActivitySubmitted', data: vote(message) }, record, now, more).data.vote.message;
 
   test('neither as parameters nor in the signed body, though the activity is done', () => {
@@ -121,10 +121,13 @@ describe('what is sealed to the installation is told to nobody', () => {
   });
 
   test('and in a file, something of their form stands in their place', () => {
-    const inPlaceOfSealed = '00';
+    const inPlace = '00';
     const body = (secret: string) => JSON.stringify({ parameters: { encryptedClientSecret: secret } });
-    expect(read(body('c0ffee'), { inPlaceOfSealed })).toBe(body('00'));
-    expect(read(body('c0ffee').slice(0, -4), { inPlaceOfSealed })).toBe(body('00').slice(0, -3));
-    expect(read(body(''), { inPlaceOfSealed })).toBe(body(''));
+    expect(read(body('c0ffee'), { inPlace })).toBe(body('00'));
+    expect(read(body('c0ffee').slice(0, -4), { inPlace })).toBe(body('00').slice(0, -3));
+    expect(read(body(''), { inPlace })).toBe(body(''));
+    const guess = (otpCode: string) => JSON.stringify({ parameters: { otpCode } });
+    expect(read(guess('123456'), { inPlace })).toBe(guess('00'));
+    expect(read(guess('123456').slice(0, -4), { inPlace })).toBe(guess('00').slice(0, -3));
   });
 });
