@@ -4,6 +4,22 @@
  */
 export const bounds = [
   {
+    repair: 'Updates behind the first pending one of their activity are not read when looking for what is due.',
+    file: 'src/read-models/webhooks.ts',
+    from: ') THEN NULL ELSE ? END, ?)`,',
+    to: ') THEN 0 ELSE ? END, ?)`,',
+    test: 'test/read-models/costs.spec.ts',
+    named: 'looking for due deliveries',
+  },
+  {
+    repair: 'Nor are they sent before one that is delivered once more.',
+    file: 'src/read-models/webhooks.ts',
+    from: "if (second && second['retry_at'] !== null) set(second, null);",
+    to: 'if (second) void second;',
+    test: 'test/read-models/webhooks.spec.ts',
+    named: 'what is delivered once more',
+  },
+  {
     repair: 'Interim responses of a host that strangers have chosen are counted.',
     file: 'src/http-client/guarded-fetch.ts',
     from: 'const mostInterim = 8;',
