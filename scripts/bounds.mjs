@@ -4,6 +4,22 @@
  */
 export const bounds = [
   {
+    repair: 'A look for due webhooks reads a bounded number of endpoints.',
+    file: 'src/webhooks/deliveries.ts',
+    from: 'const mostLookedAt = 500;',
+    to: 'const mostLookedAt = Infinity;',
+    test: 'test/webhooks/deliveries.spec.ts',
+    named: 'a look reads so many endpoints',
+  },
+  {
+    repair: 'The next look goes on behind them.',
+    file: 'src/webhooks/deliveries.ts',
+    from: 'this.lookedUpTo = last;',
+    to: "this.lookedUpTo = '';",
+    test: 'test/webhooks/deliveries.spec.ts',
+    named: 'a look reads so many endpoints',
+  },
+  {
     repair: 'Updates behind the first pending one of their activity are not read when looking for what is due.',
     file: 'src/read-models/webhooks.ts',
     from: ') THEN NULL ELSE ? END, ?)`,',

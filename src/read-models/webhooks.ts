@@ -357,21 +357,26 @@ export function hasWebhookEndpoints(rows: Rows): boolean {
   );
 }
 
-/** An endpoint with something waiting, and its owner. */
+/** An endpoint with something waiting, its owner, and when the first of it is due. */
 interface EndpointWithDeliveries {
   readonly endpointId: string;
   readonly organizationId: string;
   readonly parentOrganizationId: string | undefined;
+  readonly dueAt: number;
 }
 
-/** The endpoints with something to deliver, now or later; takes one look-up per endpoint, however much is waiting. */
-export function* endpointsWithDeliveries(rows: Rows): Generator<EndpointWithDeliveries, void, undefined> {
-  for (let last = ''; ;) {
+/**
+ * The endpoints with something to deliver, now or later, in order of their ids, from behind one of them on; takes one look-up per
+ * endpoint, however much is waiting.
+ */
+export function* endpointsWithDeliveries(rows: Rows, after = ''): Generator<EndpointWithDeliveries, void, undefined> {
+  for (let last = after; ;) {
     const row = rows.get(
-      `SELECT waiting.endpoint_id, waiting.organization_id, parent_id
+      `SELECT waiting.endpoint_id, waiting.organization_id, parent_id, retry_at
        FROM webhook_deliveries AS waiting INDEXED BY webhook_deliveries_due
        LEFT JOIN webhook_parents AS parents ON parents.organization_id = waiting.organization_id
-       WHERE waiting.state = 'pending' AND waiting.retry_at IS NOT NULL AND waiting.endpoint_id > ? ORDER BY waiting.endpoint_id LIMIT 1`,
+       WHERE waiting.state = 'pending' AND waiting.retry_at IS NOT NULL AND waiting.endpoint_id > ?
+       ORDER BY waiting.endpoint_id, retry_at LIMIT 1`,
       last,
     );
     if (!row) return;
@@ -381,6 +386,7 @@ export function* endpointsWithDeliveries(rows: Rows): Generator<EndpointWithDeli
       endpointId: last,
       organizationId: String(row['organization_id']),
       parentOrganizationId: typeof parent === 'string' ? parent : undefined,
+      dueAt: Number(row['retry_at']),
     };
   }
 }
