@@ -4,6 +4,14 @@
  */
 export const bounds = [
   {
+    repair: 'Of a host that strangers have chosen, few addresses are looked at.',
+    file: 'src/http-client/guarded-fetch.ts',
+    from: 'const mostAddresses = 32;',
+    to: 'const mostAddresses = Infinity;',
+    test: 'test/http-client/guarded-fetch.spec.ts',
+    named: 'the first 32 addresses',
+  },
+  {
     repair: 'A look for due webhooks reads a bounded number of endpoints.',
     file: 'src/webhooks/deliveries.ts',
     from: 'const mostLookedAt = 500;',

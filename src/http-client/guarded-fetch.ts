@@ -76,6 +76,8 @@ const maxUrlLength = 2_048;
 const defaultMaxBytes = 128 * 1_024;
 const defaultTimeoutMs = 5_000;
 const mostPassedOver = 64 * 1_024;
+/** Addresses of a host that are looked at: an answer of DNS has room for thousands, and each is checked, compared and copied for every request. */
+const mostAddresses = 32;
 /** Interim responses (1xx) before the response: a peer can send any number, and each takes as long to read as a response. */
 const mostInterim = 8;
 
@@ -140,7 +142,7 @@ async function reachableAddresses(
   allowPrivateNetwork: boolean,
   resolve: ResolveHost,
 ): Promise<readonly string[]> {
-  const addresses = isIP(host) ? [host] : await resolveOrRefuse(host, resolve);
+  const addresses = isIP(host) ? [host] : (await resolveOrRefuse(host, resolve)).slice(0, mostAddresses);
   // One bad address is enough: once handed over, we do not control which of them is used.
   if (addresses.every((address) => isReachable(address, allowPrivateNetwork))) return addresses;
   throw new GuardedFetchError(

@@ -234,6 +234,18 @@ describe('the connection', () => {
     expect(text(await fetch(`http://issuer.example:${server.port}/`))).toBe('hello');
   });
 
+  test('goes to the first 32 addresses of a host, and to no others', async () => {
+    const { url } = await serve((_request, response) => response.end());
+    // Nobody listens there.
+    const closed = Array.from({ length: 40 }, (_, index) => `127.1.0.${index + 1}`);
+    const to = (at: number) =>
+      fetchWith({ allowPrivateNetwork: true, resolve: async () => closed.with(at, '127.0.0.1') })(
+        url.replace('127.0.0.1', 'many.example'),
+      );
+    expect((await to(31)).status).toBe(200);
+    expect(await ruleOf(to(32))).toBe('connection');
+  });
+
   test('is TLS for the name of the host, and its certificate is checked against it', async () => {
     const certificate = certificateFor('issuer.example');
     const seen: unknown[] = [];
