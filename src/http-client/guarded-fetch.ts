@@ -76,6 +76,10 @@ const maxUrlLength = 2_048;
 const defaultMaxBytes = 128 * 1_024;
 const defaultTimeoutMs = 5_000;
 const mostPassedOver = 64 * 1_024;
+/** Addresses of a host that are looked at: an answer of DNS has room for thousands, and each is checked, compared and copied for every request. */
+const mostAddresses = 32;
+/** Interim responses (1xx) before the response: a peer can send any number, and each takes as long to read as a response. */
+const mostInterim = 8;
 
 /**
  * An HTTP client for URLs that an attacker may have chosen (OWASP ASVS 5.0, 1.3.6 and 13.2): https only, every address
@@ -138,7 +142,7 @@ async function reachableAddresses(
   allowPrivateNetwork: boolean,
   resolve: ResolveHost,
 ): Promise<readonly string[]> {
-  const addresses = isIP(host) ? [host] : await resolveOrRefuse(host, resolve);
+  const addresses = isIP(host) ? [host] : (await resolveOrRefuse(host, resolve)).slice(0, mostAddresses);
   // One bad address is enough: once handed over, we do not control which of them is used.
   if (addresses.every((address) => isReachable(address, allowPrivateNetwork))) return addresses;
   throw new GuardedFetchError(
@@ -232,14 +236,21 @@ function exchange(exchanged: Exchange, kept: KeptConnections | false): Promise<G
     const request = isSecure ? httpsRequest(url, options) : httpRequest(url, options);
     let answered = false;
     let failed = false;
+    let interim = 0;
     const fail = (cause: unknown): void => {
       if (failed) return;
       failed = true;
       request.destroy();
       // The peer had closed it, or was about to, and this request may not have reached it.
-      if (request.reusedSocket && !answered && !signal.aborted) resolve(exchange(exchanged, false));
+      const wasSilent = !answered && interim === 0;
+      if (request.reusedSocket && wasSilent && !signal.aborted) resolve(exchange(exchanged, false));
       else reject(failureOf(url.hostname, cause, signal));
     };
+    request.on('information', () => {
+      interim += 1;
+      // Once: the rest of what was read with it comes here as well.
+      if (interim === mostInterim + 1) fail(tooMuchInterim(url.hostname));
+    });
     // If only the status counts, anything that breaks off afterwards shows in the body.
     request.on('error', (cause) => (answered && statusOnly) || fail(cause));
     request.on('response', (response) => {
@@ -252,6 +263,12 @@ function exchange(exchanged: Exchange, kept: KeptConnections | false): Promise<G
     request.end(body);
   });
 }
+
+const tooMuchInterim = (host: string): GuardedFetchError =>
+  new GuardedFetchError(
+    'size',
+    `host \`${host}\` sent more than ${mostInterim} interim responses (1xx) before its response`,
+  );
 
 function ownHeaders(
   headers: Readonly<Record<string, string>>,

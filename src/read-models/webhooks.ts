@@ -8,7 +8,7 @@ import {
   type WebhookEndpoint,
 } from '../domain/organization/webhook-endpoints.js';
 import { Described, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js';
-import type { Rows } from './database.js';
+import type { Row, Rows } from './database.js';
 import { defineQuery, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
 import { elementsOf, newestFirst } from './pages.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
@@ -49,11 +49,12 @@ type StatusEvent = Exclude<ActivityEvent, { type: 'ActivityProved' }>;
 
 /**
  * Endpoints and their deliveries: one row for each endpoint and event, created by the event itself. So the rows are
- * both the queue of deliveries and their log, and a restart loses nothing.
+ * both the queue of deliveries and their log, and a restart loses nothing. Of each activity's pending deliveries to an endpoint, only
+ * the first has a `retry_at`: looking for what is due never reads those behind it (docs/adr/0119).
  */
 export const webhooksModel: ReadModel = {
   name: 'webhooks',
-  version: 2,
+  version: 3,
   tables: [
     'webhook_endpoints',
     'webhook_parents',
@@ -73,13 +74,13 @@ export const webhooksModel: ReadModel = {
     CREATE TABLE webhook_activities (activity_id TEXT PRIMARY KEY, type TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE webhook_deliveries (
       endpoint_id TEXT NOT NULL, position INTEGER NOT NULL, organization_id TEXT NOT NULL, event_id TEXT NOT NULL,
-      activity_id TEXT NOT NULL, state TEXT NOT NULL, retry_at INTEGER NOT NULL, doc TEXT NOT NULL,
+      activity_id TEXT NOT NULL, state TEXT NOT NULL, retry_at INTEGER, doc TEXT NOT NULL,
       PRIMARY KEY (endpoint_id, position)
     ) WITHOUT ROWID;
     CREATE INDEX webhook_deliveries_by_state ON webhook_deliveries (endpoint_id, state, position);
     CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries (endpoint_id, event_id);
     CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, retry_at, position)
-      WHERE state = 'pending';
+      WHERE state = 'pending' AND retry_at IS NOT NULL;
     CREATE INDEX webhook_deliveries_in_order ON webhook_deliveries (endpoint_id, activity_id, position)
       WHERE state = 'pending';
     CREATE TABLE webhook_waiting (only INTEGER PRIMARY KEY, count INTEGER NOT NULL);
@@ -221,13 +222,18 @@ class Batch {
           updatedAt: at,
         };
         this.rows.run(
-          'INSERT OR IGNORE INTO webhook_deliveries VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          `INSERT OR IGNORE INTO webhook_deliveries VALUES (?, ?, ?, ?, ?, ?, CASE WHEN EXISTS (
+             SELECT 1 FROM webhook_deliveries INDEXED BY webhook_deliveries_in_order
+             WHERE endpoint_id = ? AND activity_id = ? AND state = 'pending'
+           ) THEN NULL ELSE ? END, ?)`,
           endpointId,
           position,
           owner,
           id,
           activityId,
           delivery.state,
+          endpointId,
+          activityId,
           delivery.retryAt,
           JSON.stringify(delivery),
         );
@@ -253,13 +259,35 @@ class Batch {
     }
     const settled = settledBy(delivery, event, at);
     this.rows.run(
-      'UPDATE webhook_deliveries SET state = ?, retry_at = ?, doc = ? WHERE endpoint_id = ? AND position = ?',
+      'UPDATE webhook_deliveries SET state = ?, retry_at = NULL, doc = ? WHERE endpoint_id = ? AND position = ?',
       settled.state,
-      settled.retryAt,
       JSON.stringify(settled),
       endpointId,
       BigInt(row['position']!),
     );
+    this.letFirstGo(settled);
+  }
+
+  /**
+   * After a change of one, of the pending deliveries of an activity to an endpoint the first is due when it says so, and no
+   * other: the second had been the first if one before it is delivered again.
+   */
+  private letFirstGo({ endpointId, activityId }: WebhookDelivery): void {
+    const [first, second] = this.rows.all(
+      `SELECT position, retry_at, doc FROM webhook_deliveries INDEXED BY webhook_deliveries_in_order
+       WHERE endpoint_id = ? AND activity_id = ? AND state = 'pending' ORDER BY position LIMIT 2`,
+      endpointId,
+      activityId,
+    );
+    const set = (row: Row, retryAt: number | null): void =>
+      this.rows.run(
+        'UPDATE webhook_deliveries SET retry_at = ? WHERE endpoint_id = ? AND position = ?',
+        retryAt,
+        endpointId,
+        BigInt(row['position']!),
+      );
+    if (second && second['retry_at'] !== null) set(second, null);
+    if (first && first['retry_at'] === null) set(first, readDelivery(first['doc']).retryAt);
   }
 
   /** The type of an activity, which is removed when the activity ends. */
@@ -329,21 +357,26 @@ export function hasWebhookEndpoints(rows: Rows): boolean {
   );
 }
 
-/** An endpoint with something waiting, and its owner. */
+/** An endpoint with something waiting, its owner, and when the first of it is due. */
 interface EndpointWithDeliveries {
   readonly endpointId: string;
   readonly organizationId: string;
   readonly parentOrganizationId: string | undefined;
+  readonly dueAt: number;
 }
 
-/** The endpoints with something to deliver, now or later; takes one look-up per endpoint, however much is waiting. */
-export function* endpointsWithDeliveries(rows: Rows): Generator<EndpointWithDeliveries, void, undefined> {
-  for (let last = ''; ;) {
+/**
+ * The endpoints with something to deliver, now or later, in order of their ids, from behind one of them on; takes one look-up per
+ * endpoint, however much is waiting.
+ */
+export function* endpointsWithDeliveries(rows: Rows, after = ''): Generator<EndpointWithDeliveries, void, undefined> {
+  for (let last = after; ;) {
     const row = rows.get(
-      `SELECT waiting.endpoint_id, waiting.organization_id, parent_id
+      `SELECT waiting.endpoint_id, waiting.organization_id, parent_id, retry_at
        FROM webhook_deliveries AS waiting INDEXED BY webhook_deliveries_due
        LEFT JOIN webhook_parents AS parents ON parents.organization_id = waiting.organization_id
-       WHERE waiting.state = 'pending' AND waiting.endpoint_id > ? ORDER BY waiting.endpoint_id LIMIT 1`,
+       WHERE waiting.state = 'pending' AND waiting.retry_at IS NOT NULL AND waiting.endpoint_id > ?
+       ORDER BY waiting.endpoint_id, retry_at LIMIT 1`,
       last,
     );
     if (!row) return;
@@ -353,6 +386,7 @@ export function* endpointsWithDeliveries(rows: Rows): Generator<EndpointWithDeli
       endpointId: last,
       organizationId: String(row['organization_id']),
       parentOrganizationId: typeof parent === 'string' ? parent : undefined,
+      dueAt: Number(row['retry_at']),
     };
   }
 }
@@ -364,7 +398,7 @@ export function pendingDeliveries(rows: Rows): number {
 
 /**
  * The due deliveries to an endpoint, longest due first, at most this many: of each activity only the oldest unsettled
- * one, because its updates are delivered in order.
+ * one, because its updates are delivered in order. Costs the same however many wait behind those, or for a later time.
  * @param except ids of events that are not wanted, but still come before later ones of their activities
  */
 export function dueDeliveries(
@@ -376,13 +410,9 @@ export function dueDeliveries(
 ): WebhookDelivery[] {
   return rows
     .all(
-      `SELECT doc FROM webhook_deliveries AS due
+      `SELECT doc FROM webhook_deliveries INDEXED BY webhook_deliveries_due
        WHERE endpoint_id = ? AND state = 'pending' AND retry_at <= ?
-         AND event_id NOT IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
-         SELECT 1 FROM webhook_deliveries AS earlier
-         WHERE earlier.endpoint_id = due.endpoint_id AND earlier.activity_id = due.activity_id
-           AND earlier.state = 'pending' AND earlier.position < due.position
-       )
+         AND event_id NOT IN (SELECT value FROM json_each(?))
        ORDER BY retry_at, position LIMIT ?`,
       endpointId,
       now,

@@ -49,6 +49,8 @@ interface Ports {
 const soonMs = 1_000;
 /** Deliveries to one endpoint that are looked up together, beside those on their way. */
 const page = 32;
+/** Endpoints that one look reads: the next one goes on behind them. */
+const mostLookedAt = 500;
 /** Interval between checks for due retries, in milliseconds; new deliveries are announced. */
 const lookMs = 250;
 /** The share of the thread's time that checking may take, because there may be any number of endpoints. */
@@ -66,6 +68,9 @@ export class WebhookDeliveries {
   private waiting = new FairQueue<Lane>();
   private lastShown = -1n;
   private hasNews = false;
+  /** The endpoint that the latest look has ended with, and all since the first look of the round; '' and none between rounds. */
+  private lookedUpTo = '';
+  private withDeliveries = new Set<string>();
   private wakeUp: () => void = () => undefined;
 
   constructor(private readonly ports: Ports) {}
@@ -94,30 +99,45 @@ export class WebhookDeliveries {
     const during = { term, isCurrent, log, signal: calledOff.signal, running };
     this.lanes = new Lanes();
     this.waiting = new FairQueue();
+    this.lookedUpTo = '';
+    this.withDeliveries = new Set();
     while (term.isHeld()) {
-      this.hasNews = false;
+      // What comes during a round may be of an endpoint that it has passed.
+      if (this.lookedUpTo === '') this.hasNews = false;
       const begun = performance.now();
       this.look(during);
       await pause((performance.now() - begun) / lookShare);
-      await this.sleep(term.signal);
+      if (this.lookedUpTo === '') await this.sleep(term.signal);
     }
     const late = setTimeout(() => calledOff.abort(), windDownMs);
     await Promise.all(running);
     clearTimeout(late);
   }
 
-  /** Looks which endpoints have something waiting, and begins what there is room for. */
+  /**
+   * Looks which endpoints have something due, and begins what there is room for. There may be any number of them, so each look of a
+   * round reads so many at most, and only the last one knows which lanes are of no use any more (docs/adr/0119).
+   */
   private look(during: During): void {
     const now = this.ports.clock.now();
     const shown = this.ports.shown();
     if (shown !== this.lastShown) this.lanes.shown((this.lastShown = shown));
-    const withDeliveries = new Set<string>();
-    for (const endpoint of endpointsWithDeliveries(this.ports.rows)) {
-      withDeliveries.add(endpoint.endpointId);
+    let count = 0;
+    let last = '';
+    for (const endpoint of endpointsWithDeliveries(this.ports.rows, this.lookedUpTo)) {
+      this.withDeliveries.add(endpoint.endpointId);
       const lane = this.lanes.of(endpoint);
-      if (now >= lane.restUntil) this.queue(lane);
+      if (now >= endpoint.dueAt && now >= lane.restUntil) this.queue(lane);
+      count += 1;
+      if (count < mostLookedAt) continue;
+      last = endpoint.endpointId;
+      break;
     }
-    this.lanes.forgetAllBut(withDeliveries, now);
+    this.lookedUpTo = last;
+    if (last === '') {
+      this.lanes.forgetAllBut(this.withDeliveries, now);
+      this.withDeliveries = new Set();
+    }
     this.beginQueued(now, during);
   }
 

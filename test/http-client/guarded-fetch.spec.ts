@@ -234,6 +234,18 @@ describe('the connection', () => {
     expect(text(await fetch(`http://issuer.example:${server.port}/`))).toBe('hello');
   });
 
+  test('goes to the first 32 addresses of a host, and to no others', async () => {
+    const { url } = await serve((_request, response) => response.end());
+    // Nobody listens there.
+    const closed = Array.from({ length: 40 }, (_, index) => `127.1.0.${index + 1}`);
+    const to = (at: number) =>
+      fetchWith({ allowPrivateNetwork: true, resolve: async () => closed.with(at, '127.0.0.1') })(
+        url.replace('127.0.0.1', 'many.example'),
+      );
+    expect((await to(31)).status).toBe(200);
+    expect(await ruleOf(to(32))).toBe('connection');
+  });
+
   test('is TLS for the name of the host, and its certificate is checked against it', async () => {
     const certificate = certificateFor('issuer.example');
     const seen: unknown[] = [];
@@ -422,12 +434,48 @@ describe('time', () => {
     expect(await ruleOf(inside(server.url, { timeoutMs }))).toBe('time');
   });
 
-  test('ends with informational answers without end', async () => {
+  test('ends with interim responses that nothing follows', async () => {
     const port = await serveSockets((socket) => {
-      const drip = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20);
-      socket.on('close', () => clearInterval(drip));
+      socket.once('data', () => socket.write('HTTP/1.1 102 Processing\r\n\r\n'));
     });
     expect(await ruleOf(inside(`http://127.0.0.1:${port}`, { timeoutMs }))).toBe('time');
+  });
+});
+
+describe('interim responses', () => {
+  const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+
+  test('are passed over, eight at most', async () => {
+    const port = await serveSockets((socket) => {
+      socket.once('data', () => socket.write(`${interim.repeat(8)}HTTP/1.1 204 No Content\r\n\r\n`));
+    });
+    expect((await inside(`http://127.0.0.1:${port}`)).status).toBe(204);
+  });
+
+  test('without end are cut off, and so is their connection, whether it is new or was kept', async () => {
+    const asked: number[] = [];
+    const closed: Promise<unknown>[] = [];
+    const port = await serveSockets((socket) => {
+      closed.push(once(socket, 'close'));
+      socket.on('data', () => {
+        asked.push(closed.length);
+        if (asked.length === 2) return void socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+        const flood = setInterval(() => socket.write(interim.repeat(20)), 1);
+        socket.on('close', () => clearInterval(flood));
+      });
+    });
+    const url = `http://127.0.0.1:${port}`;
+    const request = { method: 'POST', body: '{}', keepFor: 'me', statusOnly: true } as const;
+    const tooMany = {
+      rule: 'size',
+      message: 'host `127.0.0.1` sent more than 8 interim responses (1xx) before its response',
+    };
+    expect(await failureOf(inside(url, request))).toMatchObject(tooMany);
+    expect((await inside(url, request)).status).toBe(204);
+    expect(await failureOf(inside(url, request))).toMatchObject(tooMany);
+    await Promise.all(closed);
+    // The second connection was kept for the third request, which is not sent once more.
+    expect(asked).toEqual([1, 2, 2]);
   });
 });
 

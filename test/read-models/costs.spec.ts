@@ -31,12 +31,14 @@ import {
   endpointsWithDeliveries,
   hasWebhookEndpoints,
   pendingDeliveries,
+  webhooksModel,
 } from '../../src/read-models/webhooks.js';
 import { validate } from '../../src/wire/validate.js';
 import { startCoordinator } from '../../src/testing/index.js';
 import { aPasskey, anIdentity } from '../activities/facts.js';
 import { furnish, querySamples, sampleSettings, type Furnished } from '../e2e/samples.js';
 import { CountedRows, renamed } from './grown.js';
+import { WebhookHistory } from './webhook-history.js';
 
 /** How often the history of the smaller installation is in the larger one. */
 const times = 100;
@@ -542,6 +544,26 @@ test('what decisions and deliveries look up costs the same with a hundred times 
     typeof ask === 'function' ? [name, ask] : [name, ...ask],
   );
   expect(await dearer(asked)).toEqual([]);
+});
+
+test('looking for due deliveries costs the same however many wait behind others, or for a later time', async () => {
+  const cost = async (votes: number) => {
+    const counted = new CountedRows([webhooksModel]);
+    const history = new WebhookHistory();
+    const waiting = Array.from({ length: 20 }, (_, number) => history.waits(`activity ${number}`, votes));
+    const [first, ...others] = waiting;
+    const failed = others.map(([submitted]) => history.failed(submitted!, 2_000_000));
+    counted.project([history.begins(), ...waiting.flat(), ...failed]);
+    const { steps } = await counted.counted(() => {
+      expect(dueDeliveries(counted.rows, history.endpointId, 1_000_000, 32)).toMatchObject([
+        { eventId: first![0]!.id },
+      ]);
+      expect([...endpointsWithDeliveries(counted.rows)]).toHaveLength(1);
+    });
+    counted.rows.close();
+    return steps;
+  };
+  expect(await cost(200)).toBeLessThanOrEqual((await cost(1)) + slack);
 });
 
 test('an event is projected at the same cost with a hundred times the history', async () => {

@@ -4,6 +4,7 @@ import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { readModels } from '../../src/read-models/index.js';
 import { Projector } from '../../src/read-models/projector.js';
+import type { ReadModel } from '../../src/read-models/read-model.js';
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
@@ -16,11 +17,15 @@ export function renamed(event: RecordedEvent, copy: string, isKept: (id: string)
   return { ...(JSON.parse(text) as Omit<RecordedEvent, 'position'>), position };
 }
 
-/** Rows of all read models that count what SQLite does for them. */
+/** Rows of read models, of all if none are given, that count what SQLite does for them. */
 export class CountedRows {
   readonly rows = new ReadModelDatabase(':memory:');
-  private readonly projector = new Projector(this.rows, readModels, { identity: 'test', head: 1n << 60n });
+  private readonly projector: Projector;
   private position = 0n;
+
+  constructor(models: readonly ReadModel[] = readModels) {
+    this.projector = new Projector(this.rows, models, { identity: 'test', head: 1n << 60n });
+  }
 
   /** Takes events in, at the next positions. */
   project(events: readonly RecordedEvent[]): void {

@@ -97,8 +97,8 @@ describe('what is sealed to the installation is told to nobody', () => {
   const parameters = { clientId: 'app', ...Object.fromEntries(names.map((name) => [name, 'c0ffee'] as const)) };
   const told = { clientId: 'app', ...Object.fromEntries(names.map((name) => [name, ''] as const)) };
   const vote = (message: string) => ({ vote: { userId: 'u', message } });
-  const read = (message: string, more?: { inPlace: string }) =>
-    readableEvent({ type: 'ActivitySubmitted', data: vote(message) }, record, now, more).data.vote.message;
+  const read = (message: string, more?: { inPlace: string }, of: Pick<ActivityRecord<undefined>, 'status'> = record) =>
+    readableEvent({ type: 'ActivitySubmitted', data: vote(message) }, of, now, more).data.vote.message;
 
   test('neither as parameters nor in the signed body, though the activity is done', () => {
     const activity = readableActivity({ ...recorded(''), intent: parameters }, now);
@@ -127,7 +127,8 @@ describe('what is sealed to the installation is told to nobody', () => {
     expect(read(body('c0ffee').slice(0, -4), { inPlace })).toBe(body('00').slice(0, -3));
     expect(read(body(''), { inPlace })).toBe(body(''));
     const guess = (otpCode: string) => JSON.stringify({ parameters: { otpCode } });
-    expect(read(guess('123456'), { inPlace })).toBe(guess('00'));
-    expect(read(guess('123456').slice(0, -4), { inPlace })).toBe(guess('00').slice(0, -3));
+    const waiting = { ...record, status: 'ACTIVITY_STATUS_CONSENSUS_NEEDED' } as const;
+    expect(read(guess('123456'), { inPlace }, waiting)).toBe(guess('00'));
+    expect(read(guess('123456').slice(0, -4), { inPlace }, waiting)).toBe(guess('00').slice(0, -3));
   });
 });

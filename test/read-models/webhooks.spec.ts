@@ -1,0 +1,91 @@
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import type { ReadModelDatabase } from '../../src/read-models/database.js';
+import {
+  dueDeliveries,
+  endpointsWithDeliveries,
+  pendingDeliveries,
+  webhooksModel,
+} from '../../src/read-models/webhooks.js';
+import { rowsOf } from './projected.js';
+import { WebhookHistory } from './webhook-history.js';
+
+const now = 1_000_000;
+const later = now + 60_000;
+
+let history: WebhookHistory;
+let begun: RecordedEvent;
+beforeEach(() => {
+  history = new WebhookHistory();
+  begun = history.begins();
+});
+
+const dueIn = (rows: ReadModelDatabase, at = now, except: readonly string[] = []) =>
+  dueDeliveries(rows, history.endpointId, at, 10, except).map(({ eventId }) => eventId);
+
+/** Ids of what is due once these events have happened, whether they come at once or one by one. */
+function due(events: readonly RecordedEvent[], at = now): readonly string[] {
+  const [together, apart] = [rowsOf(webhooksModel, events), rowsOf(webhooksModel, ...events.map((event) => [event]))];
+  const all = (rows: ReadModelDatabase) => rows.all('SELECT * FROM webhook_deliveries ORDER BY position');
+  expect(all(apart)).toEqual(all(together));
+  return dueIn(together, at);
+}
+
+const ids = (...events: readonly (RecordedEvent | undefined)[]) => events.map((event) => event!.id);
+
+test('of each activity the first pending delivery is due, and the next one when that is settled', () => {
+  const [a, b] = [history.waits('a', 2), history.waits('b', 1)];
+  const events = [begun, ...a, ...b];
+  expect(due(events)).toEqual(ids(a[0], b[0]));
+  events.push(history.delivered(a[0]!));
+  expect(due(events)).toEqual(ids(a[1], b[0]));
+  events.push(history.abandoned(a[1]!), history.delivered(b[0]!));
+  expect(due(events)).toEqual(ids(a[2], b[1]));
+  events.push(history.delivered(b[1]!), history.delivered(a[2]!));
+  expect(due(events)).toEqual([]);
+  const more = history.waits('a', 0);
+  expect(due([...events, ...more])).toEqual(ids(...more));
+});
+
+test('what waits for its retry holds back those behind it, and no others', () => {
+  const [a, b] = [history.waits('a', 1), history.waits('b', 0)];
+  const events = [begun, ...a, ...b, history.failed(a[0]!, later)];
+  expect(due(events)).toEqual(ids(b[0]));
+  expect(due(events, later)).toEqual(ids(b[0], a[0]));
+  expect(due([...events, history.delivered(a[0]!)])).toEqual(ids(a[1], b[0]));
+});
+
+test('what is on its way is not due, and still comes before those behind it', () => {
+  const a = history.waits('a', 1);
+  expect(dueIn(rowsOf(webhooksModel, [begun, ...a]), now, ids(a[0]))).toEqual([]);
+});
+
+test('what is delivered once more comes before those behind it, which are due again as they were', () => {
+  const a = history.waits('a', 3);
+  const events = [begun, ...a, history.abandoned(a[0]!), history.delivered(a[1]!), history.failed(a[2]!, later)];
+  expect([due(events), due(events, later)]).toEqual([[], ids(a[2])]);
+  events.push(history.requestedAgain(a[1]!));
+  expect(due(events, later)).toEqual(ids(a[1]));
+  events.push(history.requestedAgain(a[0]!));
+  expect(due(events, later)).toEqual(ids(a[0]));
+  // It was on its way when the others were requested.
+  events.push(history.failed(a[2]!, later + 1));
+  expect(due(events, later + 1)).toEqual(ids(a[0]));
+  events.push(history.delivered(a[0]!), history.delivered(a[1]!));
+  expect([due(events, later), due(events, later + 1)]).toEqual([[], ids(a[2])]);
+  // Behind one that waits, it has to wait.
+  const waiting = [...events, history.requestedAgain(a[0]!), history.delivered(a[2]!), history.requestedAgain(a[2]!)];
+  expect(due(waiting)).toEqual(ids(a[0]));
+  expect(due([...waiting, history.abandoned(a[0]!)])).toEqual(ids(a[2]));
+});
+
+test('nothing is due of what was dropped, and what happens afterwards does not wait for it', () => {
+  const a = history.waits('a', 1);
+  const events = [begun, ...a, history.stops(), history.failed(a[0]!, now)];
+  expect(due(events)).toEqual([]);
+  events.push(history.goesOn());
+  const b = history.waits('a', 1);
+  events.push(...b);
+  expect(due(events)).toEqual(ids(b[0]));
+  const rows = rowsOf(webhooksModel, events);
+  expect([pendingDeliveries(rows), [...endpointsWithDeliveries(rows)].length]).toEqual([2, 1]);
+});
