@@ -232,7 +232,7 @@ function withoutSecretsInJson(text: string, reading: Reading, depth: number): st
 function withoutSpelledCodes(text: string, { codesAreSpent, inPlace }: Reading): string {
   return text.replace(
     /("(?:otpCode|authCode|codeVerifier|encryptedBundle)"\s*:\s*")((?:[^"\\]|\\.)*)/g,
-    (all, name: string) => (codesAreSpent ? all : name),
+    (all, name: string) => (codesAreSpent ? all : name + inPlace),
   );
 }
 
