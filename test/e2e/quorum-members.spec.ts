@@ -373,7 +373,7 @@ describe('what is voted on by a key that another added stays the doing of the ot
 
 test('a user who takes the address of a member of the root quorum does not keep the member from logging in by it', async () => {
   const key = coordinator.newKey();
-  const { subOrganizationId, rootUserIds } = resultOf(
+  const { subOrganizationId, rootUserIds } = resultOf<{ subOrganizationId: string; rootUserIds: [string] }>(
     await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
       subOrganizationName: 'Reached by mail',
       rootUsers: [
@@ -387,7 +387,7 @@ test('a user who takes the address of a member of the root quorum does not keep 
       ],
       rootQuorumThreshold: 1,
     }),
-  ) as unknown as { subOrganizationId: string; rootUserIds: [string] };
+  );
   const owner = coordinator.clientFor(key, subOrganizationId);
   const parent = coordinator.clientFor(coordinator.client.key, subOrganizationId);
   await owner.submit('ACTIVITY_TYPE_CREATE_USERS_V3', {
