@@ -224,7 +224,7 @@ it('a trial makes typed data and authorizations', async () => {
     params: { encoding: 'PAYLOAD_ENCODING_EIP712' },
   };
   expect(await executed([`condition: "${condition}"`], several)).toMatchObject({ outcome: 'executed' });
-  const authorization = { address: `0x${'ab'.repeat(20)}`, chain_id: 0n, nonce: 4n };
+  const authorization = { address: `0x${'ab'.repeat(20)}`, chain_id: 10n, nonce: 4n };
   const resources = { eth: { eip_7702_authorization: authorization } };
   const named = Object.entries(authorization).map(
     ([name, value]) => `eth.eip_7702_authorization.${name} == ${typeof value === 'bigint' ? value : `'${value}'`}`,
@@ -232,6 +232,10 @@ it('a trial makes typed data and authorizations', async () => {
   expect(await executed([`condition: "${named.join(' && ')}"`], { ...given, resources })).toMatchObject({
     outcome: 'executed',
   });
+  // What is for every chain (chain 0) is what has a chain that cannot be read.
+  const forEvery = { ...authorization, chain_id: unreadable('it is for every chain') };
+  const ofAddress = { ...given, resources: { eth: { eip_7702_authorization: forEvery } } };
+  expect(await executed([`condition: "${named[0]}"`], ofAddress)).toMatchObject({ outcome: 'executed' });
 });
 
 it('a trial signs a digest by the key of a chain where typed data cannot be read, or has no part', async () => {

@@ -28,7 +28,7 @@ function inFile(script: string): string {
   return execFileSync(process.execPath, ['-e', whole, file], { cwd, encoding: 'utf8', timeout: 60_000 });
 }
 
-/** The streams of organizations in the file, in the order of the store. */
+/** The streams of organizations in the file and their vaults, in the order of the store. */
 async function recorded(): Promise<RecordedEvent[]> {
   const store = await SqliteEventStore.open(file);
   const events: RecordedEvent[] = [];
@@ -44,7 +44,7 @@ async function recorded(): Promise<RecordedEvent[]> {
     });
   });
   await store.close();
-  return events.filter(({ stream }) => stream.startsWith('organization-'));
+  return events.filter(({ stream }) => /^(?:organization|vault)-/.test(stream));
 }
 
 /** A store with these events, each linked anew to the one before it, as somebody would who rewrites all of it. */
@@ -52,6 +52,11 @@ async function linkedAnew(events: readonly RecordedEvent[]): Promise<InMemoryEve
   const store = new InMemoryEventStore();
   const hashes = new Map<string, string>();
   for (const { stream, revision, id, type, data, metadata } of events) {
+    if (stream.startsWith('vault-')) {
+      // Vaults have no links.
+      await store.append(stream, [{ id, type, data, metadata }], revision === 0 ? 'no-stream' : revision - 1);
+      continue;
+    }
     const { hash: _, ...cause } = metadata as EventMetadata;
     const hash = chainEvent(hashes.get(stream) ?? GENESIS_HASH, { stream, revision, id, type, data, metadata: cause });
     hashes.set(stream, hash);
