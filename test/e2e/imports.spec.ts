@@ -35,38 +35,45 @@ async function sealedFor({ userId, client }: TestUser, { url, organizationId } =
 }
 
 describe('a sealed mnemonic is shown to nobody before it is imported', () => {
-  const bundleIn = (text: string): string | undefined => /encryptedBundle\\*":\\*"([^"\\]*)/.exec(text)?.[1];
+  const begins = "activity.kind == 'INIT_IMPORT_WALLET'";
+  const imports = "activity.kind == 'IMPORT_WALLET'";
   let reader: TestUser;
   beforeAll(async () => {
     reader = await coordinator.createUser('Reader');
+    await coordinator.createPolicy({ policyName: 'two', condition: imports, consensus: 'approvers.count() >= 2' });
   });
 
-  test('while its import waits for votes, or once it was rejected', async () => {
-    const condition = "activity.resource == 'WALLET' && activity.action == 'IMPORT'";
-    const alice = await memberWho('Alice', condition);
-    const encryptedBundle = await sealedFor(alice);
-    await coordinator.createPolicy({
-      policyName: 'two import',
-      condition: "activity.type == 'ACTIVITY_TYPE_IMPORT_WALLET'",
-      consensus: 'approvers.count() >= 2',
-    });
-    await coordinator.createPolicy({
-      policyName: 'not alone',
-      effect: 'EFFECT_DENY',
-      condition: "activity.type == 'ACTIVITY_TYPE_IMPORT_WALLET'",
-      consensus: 'approvers.count() < 2',
-    });
-    const asked = { userId: alice.userId, walletName: 'W', encryptedBundle, accounts: [] };
-    const attempt = await alice.client.submit('ACTIVITY_TYPE_IMPORT_WALLET', asked).catch((error: unknown) => error);
+  /** What another member reads of the bundles in a list: the text of each. */
+  async function bundlesIn(query: 'list_activities' | 'list_denials', encryptedBundle: string): Promise<string[]> {
     await coordinator.settled();
-    const said = JSON.stringify([
-      await reader.client.query('list_activities', {}),
-      await reader.client.query('list_denials', {}),
-    ]);
-    expect(JSON.stringify(attempt)).not.toContain('COMPLETED');
-    expect(said).toContain('encryptedBundle');
-    expect(bundleIn(said)).toBe('');
+    const said = JSON.stringify(await reader.client.query(query, {}));
     expect(said).not.toContain(encryptedBundle.slice(20, 80));
+    return [...said.matchAll(/encryptedBundle\\*":\\*"([^"\\]*)/g)].map(([, text]) => text!);
+  }
+
+  const importing = ({ userId }: TestUser, encryptedBundle: string) =>
+    ({ userId, walletName: 'W', encryptedBundle, accounts: [] }) as const;
+
+  test('while its import waits for votes, and once it was rejected', async () => {
+    const alice = await memberWho('Alice', begins);
+    const encryptedBundle = await sealedFor(alice);
+    const asked = await alice.client.submit('ACTIVITY_TYPE_IMPORT_WALLET', importing(alice, encryptedBundle));
+    expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    // In the intent, and in the body that the vote signed.
+    expect(await bundlesIn('list_activities', encryptedBundle)).toEqual(['', '']);
+    const { fingerprint } = asked;
+    await coordinator.client.submit('ACTIVITY_TYPE_REJECT_ACTIVITY', { fingerprint });
+    expect(await bundlesIn('list_activities', encryptedBundle)).toEqual(['', '']);
+  });
+
+  test('when a policy denied its import', async () => {
+    const carol = await memberWho('Carol', begins);
+    const condition = `${imports} && requester.id == '${carol.userId}'`;
+    await coordinator.createPolicy({ policyName: 'not Carol', effect: 'EFFECT_DENY', condition });
+    const encryptedBundle = await sealedFor(carol);
+    const attempt = carol.client.submit('ACTIVITY_TYPE_IMPORT_WALLET', importing(carol, encryptedBundle));
+    await expect(attempt).rejects.toMatchObject({ status: 403 });
+    expect(await bundlesIn('list_denials', encryptedBundle)).toEqual(['']);
   });
 });
 
