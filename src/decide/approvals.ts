@@ -51,8 +51,7 @@ export function standingApprovals({ organization, now }: Basis, open: OpenActivi
   const standing = new Map<string, Approval>();
   for (const vote of liveApprovals(open.votes, now)) {
     const { userId } = vote;
-    const user = organization.users.get(userId);
-    const credential = user && credentialOfVote(user, vote);
+    const credential = credentialOfVote(organization, vote);
     if (credential) standing.set(userId, { userId, credential });
   }
   return [...standing.values()];

@@ -5,7 +5,7 @@ import { authProxyEnabled } from '../domain/organization/auth-proxy.js';
 import { apiKeyCredentialType } from '../domain/organization/credentials.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
-import { WrongRevision, type EventStore, type NewEvent, type RecordedEvent } from '../ledger/event-store.js';
+import { isBegun, WrongRevision, type EventStore, type NewEvent, type RecordedEvent } from '../ledger/event-store.js';
 import { derivedId } from '../ledger/ids.js';
 import { emptyTail, seal, type Fact } from '../ledger/seal.js';
 
@@ -156,7 +156,6 @@ function sealedFounding(
 }
 
 /** Whether an organization has a stream. @throws {StoreUnavailable} */
-export async function isFounded(store: EventStore, organizationId: string): Promise<boolean> {
-  for await (const _ of store.read(organizationStream(organizationId))) return true;
-  return false;
+export function isFounded(store: EventStore, organizationId: string): Promise<boolean> {
+  return isBegun(store, organizationStream(organizationId));
 }

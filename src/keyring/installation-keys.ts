@@ -1,6 +1,6 @@
 import { bootStream } from '../domain/boots.js';
 import { installationVault, vaultStream } from '../domain/vault-streams.js';
-import type { EventStore } from '../ledger/event-store.js';
+import { isBegun, type EventStore } from '../ledger/event-store.js';
 import type { Vault } from '../vault/vault.js';
 import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 
@@ -102,11 +102,6 @@ export class InstallationKeys {
     if (form === 'compressed' || name === 'webhook') return compressed;
     return uncompressPublicKey('CURVE_P256', Buffer.from(compressed, 'hex')).toString('hex');
   }
-}
-
-async function isBegun(store: Pick<EventStore, 'read'>, stream: string): Promise<boolean> {
-  for await (const _ of store.read(stream)) return true;
-  return false;
 }
 
 function isSymmetric(name: InstallationKey): name is SymmetricKey {

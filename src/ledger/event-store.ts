@@ -106,6 +106,12 @@ export interface EventStore {
   close(): Promise<void>;
 }
 
+/** Whether a stream has an event. @throws {StoreUnavailable} */
+export async function isBegun(store: Pick<EventStore, 'read'>, stream: string): Promise<boolean> {
+  for await (const _ of store.read(stream)) return true;
+  return false;
+}
+
 export const EVENT_STORE = Symbol('EventStore');
 
 /** True for a stream that is never deleted or truncated: a reader may resume after any of its events. */

@@ -4,6 +4,7 @@ import { vaultStream } from '../domain/vault-streams.js';
 import { SharedMemory } from '../fairness/shared-memory.js';
 import { BrokenChain, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import {
+  isBegun,
   StoreRefused,
   StoreUnavailable,
   StreamDeleted,
@@ -145,9 +146,8 @@ export class Vault {
   }
 
   /** Whether anything is sealed in it, according to the store. @throws {StoreUnavailable} */
-  async isThere(vaultId: string): Promise<boolean> {
-    for await (const _ of this.ports.store.read(vaultStream(vaultId))) return true;
-    return false;
+  isThere(vaultId: string): Promise<boolean> {
+    return isBegun(this.ports.store, vaultStream(vaultId));
   }
 
   /** Deletes a vault permanently: its secrets can never be opened again. Repeating it does no harm. */

@@ -1,14 +1,16 @@
-import { generateKeyPairSync, randomBytes, sign, webcrypto } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, randomUUID, sign, webcrypto } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { readConfig } from '../../src/config/config.js';
 import { appProofScheme } from '../../src/domain/activity/app-proof.js';
-import type { BootFacts } from '../../src/domain/boots.js';
+import { bootStream, type BootFacts } from '../../src/domain/boots.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { encodeAttestationDocument } from '../../src/proofs/attestation-document.js';
-import type { BootLog } from '../../src/proofs/boot-log.js';
+import { BootLog } from '../../src/proofs/boot-log.js';
 import { recordBoot } from '../../src/proofs/boot.js';
 import { issueLeaf, issueRoot } from '../../src/proofs/certificates.js';
 import { signCoseSign1 } from '../../src/proofs/cose-sign1.js';
 import { EphemeralKey } from '../../src/proofs/ephemeral-key.js';
+import { eventsOf } from '../vault/world.js';
 import { TypingUser } from './typed.js';
 
 /** Clears the line above and hides the rest; the second form begins with one character, which JSON leaves as it is. */
@@ -35,7 +37,7 @@ async function bootOf(key: EphemeralKey) {
     'verify',
   ]);
   const certificate = await issueLeaf({ certificate: root, privateKey: keys.privateKey }, leafKey, issuing);
-  const booted: BootFacts[] = [];
+  const store = new InMemoryEventStore();
   await recordBoot(readConfig({}), key, {
     attestor: {
       kind: 'software',
@@ -59,11 +61,11 @@ async function bootOf(key: EphemeralKey) {
         return Promise.resolve(signCoseSign1('ES384', document, (data) => sign('sha384', data, key)));
       },
     },
-    log: { booted: (facts: BootFacts) => Promise.resolve(void booted.push(facts)) } as unknown as BootLog,
+    log: new BootLog({ store, clock: { now: () => now }, newId: () => randomUUID() }),
   });
-  const [{ ephemeralPublicKey, attestationDocument, manifest, manifestEnvelope, manifestVersion }] = booted as [
-    BootFacts,
-  ];
+  const [booted] = await eventsOf(store, bootStream);
+  const { ephemeralPublicKey, attestationDocument, manifest, manifestEnvelope, manifestVersion } = booted!
+    .data as BootFacts;
   const proof = {
     ephemeralPublicKeyHex: ephemeralPublicKey,
     awsAttestationDocB64: attestationDocument,

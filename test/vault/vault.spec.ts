@@ -6,6 +6,7 @@ import { SeededRandomness } from '../../src/testing/deterministic.js';
 import { LocalKeyEncryption, type KeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault } from '../../src/vault/vault.js';
 import { SteeredStore } from '../ledger/steered-store.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { eventsOf, forge, kekOf, keysOf, reveal, stores, vaultOn } from './world.js';
 import { until } from '../e2e/until.js';
 
@@ -553,17 +554,20 @@ describe('the keys of the installation', () => {
     const store = new InMemoryEventStore();
     const first = { store, randomness: new SeededRandomness('first') };
     let isOther = false;
-    const steered = {
+    class Steered extends InMemoryEventStore {
       // What is asked first is answered before the other one starts, and what is asked then is not.
-      async *read(stream: string) {
-        yield* store.read(stream);
+      override async *read(stream: string, from?: number): AsyncGenerator<RecordedEvent> {
+        yield* store.read(stream, from);
         if (isOther) return;
         isOther = true;
         await InstallationKeys.open(vaultOn(store), first);
         await forge(store, 'installation-boots', [{ type: 'AttestationRootIssued', data: { certificate: '' } }]);
-      },
-      append: store.append.bind(store),
-    } as unknown as InMemoryEventStore;
+      }
+      override append(...appended: Parameters<InMemoryEventStore['append']>) {
+        return store.append(...appended);
+      }
+    }
+    const steered = new Steered();
     const second = { store: steered, randomness: new SeededRandomness('second') };
     const keys = await InstallationKeys.open(vaultOn(steered), second);
     const others = await InstallationKeys.open(vaultOn(store), first);

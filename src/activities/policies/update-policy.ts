@@ -60,20 +60,12 @@ export const updatePolicy = defineActivity({
     // The specification (4.3.4) makes all of them optional, so a request without any changes nothing.
     if (Object.keys(changes).length === 0) return { events: [], result: { policyId } };
     if (policyName !== undefined) checkPolicyNameFree(organization, policyName, policyId);
-    const written = [{ ...existing, ...clauses }];
-    checkRoom(written, context, policyId);
+    const written = { ...existing, ...clauses };
+    checkRoom([written], context, policyId);
     // What a DENY names must be there, also where the text was written for an ALLOW. Rules before 7 looked at new text only.
     const isNewDenial = policyEffect === 'EFFECT_DENY' && existing.effect !== 'EFFECT_DENY' && rules >= 7;
-    const looked = isNewDenial
-      ? presentMembers({
-          condition: existing.condition,
-          consensus: existing.consensus,
-          time: existing.time,
-          ...clauses,
-        })
-      : clauses;
-    checkClauses(looked, policyEnvironment, organization);
-    checkBudget(written, context, policyId);
+    checkClauses(isNewDenial ? written : clauses, policyEnvironment, organization);
+    checkBudget([written], context, policyId);
     return { events: [{ type: 'PolicyUpdated', data: { policyId, ...changes } }], result: { policyId } };
   },
 });

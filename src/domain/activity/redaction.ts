@@ -24,7 +24,7 @@ interface Reading {
  * Parameters that hold what someone was sent: one-time codes, and codes of OAuth 2.0 providers with their verifiers. And a key
  * that is imported: until it is, another member may import the same bundle as theirs.
  */
-const codes: readonly string[] = ['otpCode', 'authCode', 'codeVerifier', 'encryptedBundle'];
+const codes: ReadonlySet<string> = new Set(['otpCode', 'authCode', 'codeVerifier', 'encryptedBundle']);
 /** Bearer results; in older history they are complete. */
 const bearerResults: readonly string[] = ['verificationToken', 'oidcToken'];
 /**
@@ -36,7 +36,8 @@ const sealedSecrets: ReadonlySet<string> = new Set([
   'encryptedSecretApiKey',
   'encryptedPrivateApiKey',
 ]);
-const spelledSealedSecrets = new RegExp(`("(?:${[...sealedSecrets].join('|')})"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'g');
+const spelledCodes = membersSpelled(codes);
+const spelledSealedSecrets = membersSpelled(sealedSecrets);
 /** Tolerated difference between the clock of a token's issuer and ours. */
 const leewayMs = 60_000;
 /** Longest string in parameters that is searched as JSON: the message of a client's signature. */
@@ -179,10 +180,9 @@ function withoutSecrets(value: unknown, reading: Reading, depth: number): unknow
   if (depth > deepest) return null;
   if (Array.isArray(value)) return mappedList(value, (element) => withoutSecrets(element, reading, depth + 1));
   return mapped(value as Readonly<Record<string, unknown>>, (member, name) => {
-    if (sealedSecrets.has(name) && typeof member === 'string') return member && reading.inPlace;
-    return codes.includes(name) && typeof member === 'string' && member !== '' && !reading.codesAreSpent
-      ? reading.inPlace
-      : withoutSecrets(member, reading, depth + 1);
+    const isHidden = sealedSecrets.has(name) || (codes.has(name) && !reading.codesAreSpent);
+    if (isHidden && typeof member === 'string') return member && reading.inPlace;
+    return withoutSecrets(member, reading, depth + 1);
   });
 }
 
@@ -215,29 +215,28 @@ function withoutTokens(text: string, reading: Reading, depth: number): string {
     return withoutSecretsInJson(text, reading, depth);
   }
   // Too long to search: an unescaped token is found, and a text in which one may be escaped is omitted.
-  return /\\[u/]/.test(text)
-    ? ''
-    : withoutSpelledCodes(withoutSpelledTokens(withoutSpelledSealed(text, reading), reading), reading);
+  return /\\[u/]/.test(text) ? '' : withoutSpelledSecrets(text, reading);
 }
 
 /** Within JSON, a token may be written with escapes; a truncated request body is not JSON. */
 function withoutSecretsInJson(text: string, reading: Reading, depth: number): string {
   const parsed = jsonOf(text);
-  if (parsed === undefined)
-    return withoutSpelledCodes(withoutSpelledTokens(withoutSpelledSealed(text, reading), reading), reading);
+  if (parsed === undefined) return withoutSpelledSecrets(text, reading);
   const said = withoutSecrets(parsed, reading, depth + 1);
   return said === parsed ? text : JSON.stringify(said);
 }
 
-function withoutSpelledCodes(text: string, { codesAreSpent, inPlace }: Reading): string {
-  return text.replace(
-    /("(?:otpCode|authCode|codeVerifier|encryptedBundle)"\s*:\s*")((?:[^"\\]|\\.)*)/g,
-    (all, name: string) => (codesAreSpent ? all : name + inPlace),
-  );
+/** In text that is not read as JSON: what stands there without escapes. */
+function withoutSpelledSecrets(text: string, reading: Reading): string {
+  const told = (_all: string, name: string) => name + reading.inPlace;
+  // Sealed ones first: they are long, and have no tokens in them.
+  const said = withoutSpelledTokens(text.replace(spelledSealedSecrets, told), reading);
+  return reading.codesAreSpent ? said : said.replace(spelledCodes, told);
 }
 
-function withoutSpelledSealed(text: string, { inPlace }: Reading): string {
-  return text.replace(spelledSealedSecrets, (_all, name: string) => name + inPlace);
+/** Members of these names that are strings, from the name to where the string ends. */
+function membersSpelled(names: ReadonlySet<string>): RegExp {
+  return new RegExp(`("(?:${[...names].join('|')})"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'g');
 }
 
 /** Characters of tokens, and of base64 around them: by character code, 1 if it is one. */

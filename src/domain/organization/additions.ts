@@ -97,18 +97,15 @@ export function noteAdditions(organization: Organization, event: OrganizationEve
  * a key that another has added stays the other's doing when the key is gone. Rules before 7 counted it here.
  */
 function earlierVotes(
-  { openActivities, users }: OrganizationView,
+  organization: OrganizationView,
   activityId: string,
   { rules = 0, authority }: Decision,
   at: number,
 ): readonly Vote[] {
-  const live = liveApprovals(openActivities.get(activityId)?.votes ?? [], at);
+  const live = liveApprovals(organization.openActivities.get(activityId)?.votes ?? [], at);
   // The users of a parent are in its own stream.
   if (rules < 7 || authority !== undefined) return live;
-  return live.filter((vote) => {
-    const user = users.get(vote.userId);
-    return user !== undefined && credentialOfVote(user, vote) !== undefined;
-  });
+  return live.filter((vote) => credentialOfVote(organization, vote) !== undefined);
 }
 
 function acting({ by, authority }: Decision, votes: Acting['votes']): Acting {

@@ -3,6 +3,7 @@ import { contactKey } from '../contact-key.js';
 import type { PolicyCredential } from '../policy/types.js';
 import type { ApiKey, Authenticator } from './credentials.js';
 import { oauthIdentity } from './oauth-identity.js';
+import type { OrganizationView } from './organization.js';
 import type { User } from './users.js';
 
 /** The API keys and passkeys of a user as policies see them. */
@@ -45,11 +46,13 @@ export function attestedCredential(
   return provider && { id: provider.providerId, userId, type: 'CREDENTIAL_TYPE_OAUTH_KEY_P256', publicKey };
 }
 
-/** The credential that a vote was given by; undefined once the user has lost it. */
+/** The credential that a vote was given by; undefined once the user has lost it, or is gone. */
 export function credentialOfVote(
-  user: User,
-  { credentialId, attestation, publicKey }: Pick<Vote, 'credentialId' | 'attestation' | 'publicKey'>,
+  { users }: OrganizationView,
+  { userId, credentialId, attestation, publicKey }: Vote,
 ): PolicyCredential | undefined {
+  const user = users.get(userId);
+  if (!user) return undefined;
   return attestation
     ? attestedCredential(user, attestation, publicKey)
     : credentialsOf(user).find(({ id }) => id === credentialId);

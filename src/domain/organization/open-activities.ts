@@ -43,33 +43,41 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED
  */
 export function checkRoomToWait(
-  { openActivities }: OrganizationView,
+  organization: Pick<OrganizationView, 'openActivities'>,
   userId: string,
   message: string,
   limits: Limits,
 ): void {
-  // Counts the characters of the signed bodies.
-  const mostWaiting = {
-    submitter: { activities: limits.waitingActivitiesOfSubmitter, characters: limits.waitingCharactersOfSubmitter },
-    organization: { activities: limits.waitingActivities, characters: limits.waitingCharacters },
-  };
-  const waiting = [...openActivities.values()].map(({ votes }) => ({
-    // The first vote is the submitter's.
-    isOwn: votes[0]?.userId === userId,
-    characters: charactersOf(votes),
-  }));
-  for (const whose of ['submitter', 'organization'] as const) {
-    const most = mostWaiting[whose];
-    const counted = whose === 'submitter' ? waiting.filter(({ isOwn }) => isOwn) : waiting;
-    const characters = counted.reduce((sum, one) => sum + one.characters, message.length);
-    if (counted.length < most.activities && characters <= most.characters) continue;
+  for (const { whose, waiting, most, characters } of waitingWith(organization, userId, message, limits)) {
+    if (waiting.length < most.activities && characters <= most.characters) continue;
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
       `this needs votes, but ${whose === 'submitter' ? 'of one user' : 'in one organization'} at most ${most.activities} activities ` +
-        `may wait for them at a time, with ${most.characters} characters in total: ${counted.length} are waiting, and would have ` +
+        `may wait for them at a time, with ${most.characters} characters in total: ${waiting.length} are waiting, and would have ` +
         `${characters} characters including this one; have some approved or rejected first`,
     );
   }
+}
+
+/** What waits, of a submitter and in the organization, and the characters of the signed bodies with another one. */
+function waitingWith(
+  { openActivities }: Pick<OrganizationView, 'openActivities'>,
+  submitterId: string | undefined,
+  message: string,
+  limits: Limits,
+) {
+  const most = {
+    submitter: { activities: limits.waitingActivitiesOfSubmitter, characters: limits.waitingCharactersOfSubmitter },
+    organization: { activities: limits.waitingActivities, characters: limits.waitingCharacters },
+  };
+  const all = [...openActivities.values()];
+  // The first vote is the submitter's.
+  const own = all.filter(({ votes }) => votes[0]?.userId === submitterId);
+  return (['submitter', 'organization'] as const).map((whose) => {
+    const waiting = whose === 'submitter' ? own : all;
+    const characters = waiting.reduce((sum, { votes }) => sum + charactersOf(votes), message.length);
+    return { whose, waiting, most: most[whose], characters };
+  });
 }
 
 /** Characters of the signed bodies of all votes on an activity but the submitter's. */
@@ -97,17 +105,11 @@ export function checkRoomForVote(
         `body has ${message.length}; ${instead}`,
     );
   }
-  const waiting = [...organization.openActivities.values()];
-  const own = waiting.filter((one) => one.votes[0]?.userId === votes[0]?.userId);
-  for (const [whose, counted, most] of [
-    ['the submitter', own, limits.waitingCharactersOfSubmitter],
-    ['the organization', waiting, limits.waitingCharacters],
-  ] as const) {
-    const characters = counted.reduce((sum, one) => sum + charactersOf(one.votes), message.length);
-    if (characters <= most) continue;
+  for (const { whose, most, characters } of waitingWith(organization, votes[0]?.userId, message, limits)) {
+    if (characters <= most.characters) continue;
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
-      `the waiting activities of ${whose} may have ${most} characters in total, and would have ${characters} with this body; ${instead}`,
+      `the waiting activities of the ${whose} may have ${most.characters} characters in total, and would have ${characters} with this body; ${instead}`,
     );
   }
 }

@@ -175,35 +175,48 @@ export function userReachedBy(
   contact: string,
   rules = rulesNumber,
 ): User | undefined {
-  if (rules < 7) return userOfContact(organization, kind, contact);
-  const first = (['verified', 'asserted', 'root-quorum'] as const)
-    .map((only) => userOfContact(organization, kind, contact, only))
-    .find((user) => user !== undefined);
-  return first ?? userOfContact(organization, kind, contact);
+  const having = usersOfContact(organization, kind, contact);
+  const ways = rules < 7 ? [] : (['verified', 'asserted', 'root-quorum'] as const);
+  const narrowed = ways.map((way) => having.filter(countsAs(way, organization, kind)));
+  return theOnly(narrowed.find((users) => users.length > 0) ?? having, organization, contact);
 }
 
 /**
- * The user with a contact, if any. `only` restricts it to contacts that were proved, that the parent's own members
- * asserted when they founded the organization, or of members of the root quorum.
+ * The user with a contact, if any. `only` restricts it to contacts that were proved, or that the parent's own members
+ * asserted when they founded the organization.
  * @throws {CoordinatorError} FAILED_PRECONDITION if several have it, because it is unknown which of them is meant
  */
 export function userOfContact(
   organization: OrganizationView,
   kind: ContactKind,
   contact: string,
-  only?: 'verified' | 'asserted' | 'root-quorum',
+  only: 'verified' | 'asserted',
 ): User | undefined {
-  const { organizationId, foundingContacts, rootQuorum } = organization;
-  const counts = (user: User): boolean => {
-    if (only === 'asserted') return foundingContacts.has(contactName(user.userId, kind));
-    if (only === 'root-quorum') return rootQuorum.userIds.includes(user.userId);
-    return only === undefined || (kind === 'email' ? user.emailVerified : user.phoneNumberVerified) === true;
-  };
-  const found = usersOfContact(organization, kind, contact).filter(counts);
-  if (found.length <= 1) return found[0];
+  const having = usersOfContact(organization, kind, contact);
+  return theOnly(having.filter(countsAs(only, organization, kind)), organization, contact);
+}
+
+/** Whether it is known in that way that a contact is the user's who has it. */
+function countsAs(
+  only: 'verified' | 'asserted' | 'root-quorum',
+  { foundingContacts, rootQuorum }: OrganizationView,
+  kind: ContactKind,
+): (user: User) => boolean {
+  switch (only) {
+    case 'verified':
+      return (user) => (kind === 'email' ? user.emailVerified : user.phoneNumberVerified) === true;
+    case 'asserted':
+      return ({ userId }) => foundingContacts.has(contactName(userId, kind));
+    case 'root-quorum':
+      return ({ userId }) => rootQuorum.userIds.includes(userId);
+  }
+}
+
+function theOnly(users: readonly User[], { organizationId }: OrganizationView, contact: string): User | undefined {
+  if (users.length <= 1) return users[0];
   throw new CoordinatorError(
     'FAILED_PRECONDITION',
-    `${found.length} users of organization \`${organizationId}\` have the contact \`${contact}\`: ` +
+    `${users.length} users of organization \`${organizationId}\` have the contact \`${contact}\`: ` +
       'a login by contact requires that exactly one user has it',
   );
 }
