@@ -272,7 +272,7 @@ module.exports = {
       '^src/config/',
       '^src/ledger/stores/open-event-store\\.ts$',
       '^src/domain/(activity/app-proof|errors|key-formats|policy/types|uuid)\\.ts$',
-      '^src/keyring/(addresses|hpke|secret-envelope|secp256k1/choose)\\.ts$',
+      '^src/keyring/(addresses|hpke|secret-envelope|make-curves-ready)\\.ts$',
       '^src/read-models/(define-query|draft|index)\\.ts$',
       '^src/wire/',
       '^src/proofs/verify\\.ts$',
@@ -347,6 +347,12 @@ module.exports = {
           '^src/(ledger/stores/sqlite/(event-file|file-lock|open-file|schema|write-ahead-log)|read-models/database)\\.ts$',
       },
       to: { path: 'node_modules/libsql/' },
+    },
+    {
+      name: 'one-place-for-libsodium',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/keyring/ed25519/' },
+      to: { path: 'node_modules/sodium-native/' },
     },
     {
       name: 'libraries-for-secp256k1',

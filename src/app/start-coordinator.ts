@@ -124,8 +124,9 @@ export async function startCoordinator(given: Config): Promise<void> {
       : { snapshotFolder: join(config.dataDir, 'snapshots'), stateFolder: join(config.dataDir, 'states') }),
   });
   const { makeCurvesReady } = await import('../keyring/make-curves-ready.js');
-  const { library, passedOver } = makeCurvesReady();
-  logger.info({ library: library.name, ...(passedOver.length > 0 ? { passedOver } : {}) }, 'signs on secp256k1');
+  for (const { curve, library, passedOver } of makeCurvesReady()) {
+    logger.info({ library, ...(passedOver.length > 0 ? { passedOver } : {}) }, `signs on ${curve}`);
+  }
   await listen(coordinator, config, logger);
 
   const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');

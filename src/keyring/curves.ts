@@ -1,9 +1,9 @@
-import { createECDH, createPrivateKey, createPublicKey, ECDH } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createECDH, ECDH } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { invalidField } from '../domain/errors.js';
 import type { Curve } from '../domain/key-formats.js';
 import { CURVE_ORDER, subtract, type EcdsaCurve } from './curve-orders.js';
+import { chosenEd25519 } from './ed25519/choose.js';
 import { chosenSecp256k1 } from './secp256k1/choose.js';
 
 const OPENSSL_NAME: Readonly<Record<EcdsaCurve, string>> = {
@@ -70,11 +70,7 @@ export function generatePrivateKey(curve: Curve, randomBytes: (length: number) =
  */
 export function publicKeyOf(curve: Curve, privateKey: Uint8Array): Buffer {
   checkPrivateKey(curve, privateKey);
-  if (curve === 'CURVE_ED25519') {
-    const { x } = createPublicKey(ed25519KeyObject(privateKey)).export({ format: 'jwk' });
-    if (x === undefined) throw new Error('the platform exports an Ed25519 key without its public part');
-    return Buffer.from(x, 'base64url');
-  }
+  if (curve === 'CURVE_ED25519') return Buffer.from(chosenEd25519().library.publicKeyOf(privateKey));
   if (curve === 'CURVE_SECP256K1') return Buffer.from(chosenSecp256k1().library.publicKeyOf(privateKey));
   const ecdh = createECDH(OPENSSL_NAME[curve]);
   ecdh.setPrivateKey(privateKey);
@@ -115,18 +111,6 @@ export function parsePublicKey(curve: Curve, hex: string, title = 'publicKey'): 
 export function uncompressPublicKey(curve: EcdsaCurve, publicKey: Uint8Array): Buffer {
   if (curve === 'CURVE_SECP256K1') return Buffer.from(chosenSecp256k1().library.uncompress(publicKey));
   return convert(curve, publicKey, 'uncompressed');
-}
-
-/**
- * An Ed25519 private key for node:crypto. As a JWK (RFC 8037), which OpenSSL reads seven times faster than PKCS #8; the
- * price is that the key's base64url text, and the bytes that Node reads from it, are left to the garbage collector.
- */
-export function ed25519KeyObject(privateKey: Uint8Array): KeyObject {
-  // A view: a copy would lie in the pool that all short buffers share, where nobody wipes it.
-  const d = Buffer.from(privateKey.buffer, privateKey.byteOffset, privateKey.length).toString('base64url');
-  // Only `d` is read, but node requires `x`.
-  const jwk = { kty: 'OKP', crv: 'Ed25519', d, x: '' };
-  return createPrivateKey({ key: jwk, format: 'jwk' });
 }
 
 function convert(curve: EcdsaCurve, point: Uint8Array, form: 'compressed' | 'uncompressed'): Buffer {

@@ -186,7 +186,7 @@ export class Keyring {
         for (let from = 0; from < payloads.length; from += payloadsATurn) {
           const turn = this.turn();
           if (turn) await turn;
-          signatures.push(...(await signer.signAll(payloads.slice(from, from + payloadsATurn))));
+          signatures.push(...signer.signAll(payloads.slice(from, from + payloadsATurn)));
         }
         return signatures;
       } finally {

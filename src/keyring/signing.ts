@@ -1,9 +1,8 @@
-import { sign as signWithOpenSsl, type KeyObject } from 'node:crypto';
-import { promisify } from 'node:util';
 import { invalidField } from '../domain/errors.js';
 import type { AddressFormat, Curve } from '../domain/key-formats.js';
 import type { EcdsaCurve } from './curve-orders.js';
-import { checkPrivateKey, ed25519KeyObject } from './curves.js';
+import { checkPrivateKey } from './curves.js';
+import { chosenEd25519 } from './ed25519/choose.js';
 import { forgetNonce, signAllP256 } from './p256.js';
 import { chosenSecp256k1 } from './secp256k1/choose.js';
 import { taprootPrivateKey } from './taproot.js';
@@ -22,7 +21,6 @@ export interface Signature {
 export type SignatureScheme = 'ecdsa' | 'ed25519' | 'schnorr-taproot' | 'schnorr';
 
 const DIGEST_LENGTH = 32;
-const signInOtherThreads = promisify<null, Uint8Array, KeyObject, Buffer>(signWithOpenSsl);
 
 /**
  * The scheme of a key, by the address that it is used under: Schnorr for P2TR (tweaked) and Spark (not tweaked),
@@ -58,7 +56,7 @@ interface KeyToSignWith {
 interface PayloadSigner {
   sign(payload: Uint8Array): Signature;
   /** The signatures, in the order of the payloads. */
-  signAll(payloads: readonly Uint8Array[]): Signature[] | Promise<Signature[]>;
+  signAll(payloads: readonly Uint8Array[]): Signature[];
   /** Wipes what was made of the key for signing; the key itself is the caller's to wipe. */
   forget(): void;
 }
@@ -123,17 +121,9 @@ function p256Signer(privateKey: Uint8Array): PayloadSigner {
 }
 
 function ed25519Signer(privateKey: Uint8Array): PayloadSigner {
-  // For OpenSSL, parsing the key costs as much as a signature.
-  const key = ed25519KeyObject(privateKey);
-  const sign = (message: Uint8Array): Signature => toSignature(signWithOpenSsl(null, message, key));
-  const signBeside = async (message: Uint8Array): Promise<Signature> =>
-    toSignature(await signInOtherThreads(null, message, key));
-  return {
-    sign,
-    // For one, the way to another thread and back costs more than it saves.
-    signAll: (messages) => (messages.length > 1 ? Promise.all(messages.map(signBeside)) : messages.map(sign)),
-    forget() {},
-  };
+  const signer = chosenEd25519().library.signer(privateKey);
+  const sign = (message: Uint8Array): Signature => toSignature(signer.sign(message));
+  return { sign, signAll: (messages) => messages.map(sign), forget: () => signer.forget() };
 }
 
 function signSecp256k1(privateKey: Uint8Array, digest: Uint8Array): Signature {

@@ -1,5 +1,5 @@
-import { hash, sign } from 'node:crypto';
-import { ed25519KeyObject } from './curves.js';
+import { hash } from 'node:crypto';
+import { chosenEd25519 } from './ed25519/choose.js';
 import type { InstallationKeys } from './installation-keys.js';
 
 /** Signs webhook deliveries (client protocol, section 10). */
@@ -27,6 +27,13 @@ export class WebhookKey {
 
   /** A signature over the message, 64 bytes (RFC 8032). */
   sign(message: Uint8Array): Promise<Uint8Array> {
-    return this.keys.use('webhook', (key) => sign(null, message, ed25519KeyObject(key)));
+    return this.keys.use('webhook', (key) => {
+      const signer = chosenEd25519().library.signer(key);
+      try {
+        return signer.sign(message);
+      } finally {
+        signer.forget();
+      }
+    });
   }
 }

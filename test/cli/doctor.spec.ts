@@ -44,6 +44,7 @@ test('a healthy installation has no problems, and gets hints', async () => {
   const { code, out } = await user.types(['doctor', '--data-dir', 'data']);
   expect(out).toMatch(/^ok {7}Node\.js: 2\d\./);
   expect(out).toMatch(/\nok {7}secp256k1: signs with (?:tiny-)?secp256k1 \(/);
+  expect(out).toMatch(/\nok {7}Ed25519: signs with (?:sodium-native|OpenSSL)/);
   expect(out).toMatch(
     /\nok {7}data folder: \S+, for its owner only\nok {7}key-encryption key: one key in \S+\nok {7}event store: /,
   );

@@ -1,44 +1,23 @@
 import { createHash } from 'node:crypto';
-import { isNativeError } from 'node:util/types';
+import { chooseFastest, type Chosen, type Maker } from '../choose-library.js';
 import { nativeSecp256k1 } from './native.js';
 import { nobleSecp256k1 } from './noble.js';
 import type { Secp256k1 } from './secp256k1.js';
 import { webAssemblySecp256k1 } from './web-assembly.js';
 
-/** The library in use, and why faster ones are not. */
-export interface ChosenSecp256k1 {
-  readonly library: Secp256k1;
-  readonly passedOver: readonly string[];
-}
-
-/** Makes a back end, given the one for what its library lacks. */
-type Maker = (fallback: Secp256k1) => Secp256k1;
-
 /** From the slower to the faster. */
-const makers: readonly Maker[] = [webAssemblySecp256k1, nativeSecp256k1];
+const makers: readonly Maker<Secp256k1>[] = [webAssemblySecp256k1, nativeSecp256k1];
 
-let chosen: ChosenSecp256k1 | undefined;
+let chosen: Chosen<Secp256k1> | undefined;
 
 /** The fastest library that loads here and passes its test. Chosen at the first call. */
-export function chosenSecp256k1(): ChosenSecp256k1 {
+export function chosenSecp256k1(): Chosen<Secp256k1> {
   return (chosen ??= chooseFrom(makers));
 }
 
-/** The last of the candidates, from the slowest to the fastest, that loads and passes the test; else `@noble/curves`. */
-export function chooseFrom(candidates: readonly Maker[]): ChosenSecp256k1 {
-  let library = nobleSecp256k1();
-  const passedOver: string[] = [];
-  for (const make of candidates) {
-    try {
-      const next = make(library);
-      checkLibrary(next);
-      library = next;
-    } catch (error) {
-      // The first line: the rest says where it was looked for.
-      passedOver.push((isNativeError(error) ? error.message : String(error)).split('\n', 1)[0]!);
-    }
-  }
-  return { library, passedOver };
+/** The fastest of the candidates, from the slowest to the fastest; else `@noble/curves`. */
+export function chooseFrom(candidates: readonly Maker<Secp256k1>[]): Chosen<Secp256k1> {
+  return chooseFastest(nobleSecp256k1(), candidates, checkLibrary);
 }
 
 /**
