@@ -1,5 +1,5 @@
 import { createECDH, createHmac, hash, randomBytes } from 'node:crypto';
-import { FpInvertBatch, mapHashToField } from '@noble/curves/abstract/modular.js';
+import { FpInvertBatch } from '@noble/curves/abstract/modular.js';
 import { p256 } from '@noble/curves/nist.js';
 import { createHmacDrbg } from '@noble/curves/utils.js';
 
@@ -8,7 +8,6 @@ const { ORDER } = Fn;
 const HALF_ORDER = ORDER >> 1n;
 const openSsl = createECDH('prime256v1');
 const NOBODYS_KEY = Buffer.alloc(32, 1);
-const blindingLength = 48;
 
 /** A signature whose nonce is still to be inverted: s = (bk)⁻¹ · (bm + bdr). */
 interface Begun {
@@ -31,11 +30,8 @@ const nonces = createHmacDrbg<Begun>(32, 32, (key: Uint8Array, message: Uint8Arr
 export function signAllP256(digests: readonly Uint8Array[], privateKey: Uint8Array): Uint8Array[] {
   const key = Fn.fromBytes(privateKey);
   if (Fn.is0(key)) throw new Error('a private key is not zero');
-  const blinding = randomBytes(blindingLength * digests.length);
-  const begun = digests.map((digest, at) => {
-    const from = at * blindingLength;
-    return begin(Fn.create(numberOf(digest)), key, privateKey, blinding.subarray(from, from + blindingLength));
-  });
+  const blindings = randomScalars(digests.length);
+  const begun = digests.map((digest, at) => begin(Fn.create(numberOf(digest)), key, privateKey, blindings[at]!));
   // All nonces for the price of one, which is a third of a signature.
   const inverses = FpInvertBatch(
     Fn,
@@ -44,10 +40,11 @@ export function signAllP256(digests: readonly Uint8Array[], privateKey: Uint8Arr
   return begun.map((one, at) => finish(one, inverses[at]!));
 }
 
-/** `privateKey` is the key as bytes, so that no further copy of it is made that nobody wipes. */
-function begin(message: bigint, key: bigint, privateKey: Uint8Array, randomness: Uint8Array): Begun {
-  // Arithmetic takes a time that depends on the numbers: it never sees a nonce or the key without a random factor.
-  const blinding = numberOf(mapHashToField(randomness, ORDER));
+/**
+ * `privateKey` is the key as bytes, so that no further copy of it is made that nobody wipes. Arithmetic takes a time that
+ * depends on the numbers: it never sees a nonce or the key without the random `blinding` as a factor.
+ */
+function begin(message: bigint, key: bigint, privateKey: Uint8Array, blinding: bigint): Begun {
   const seed = Buffer.concat([privateKey, Fn.toBytes(message)]);
   try {
     return nonces(seed, (bytes) => {
@@ -80,6 +77,16 @@ function finish({ r, recoveryId, blindedSum }: Begun, inverse: bigint): Uint8Arr
     Fn.toBytes(r),
     Fn.toBytes(isHigh ? ORDER - s : s),
   ]);
+}
+
+/** Random numbers from 1 to the order less one, as FIPS 186-5, A.3.2 draws them: one in 2³² is drawn again. */
+function randomScalars(count: number): bigint[] {
+  const bytes = randomBytes(32 * count);
+  return Array.from({ length: count }, (_, at) => {
+    let drawn = numberOf(bytes.subarray(32 * at, 32 * (at + 1)));
+    while (!Fn.isValidNot0(drawn)) drawn = numberOf(randomBytes(32));
+    return drawn;
+  });
 }
 
 function numberOf(bytes: Uint8Array): bigint {
