@@ -28,7 +28,7 @@ export interface Caller {
 
 /**
  * Looks up the stamp's credential in the named organization, then in its parent; if both have it, the named one wins
- * (client protocol 1.4). The stamp's signature was verified before, or, for a passkey, is verified next.
+ * (client protocol 1.4), but for the key of the parent's auth proxy, which everybody else logs in by. The stamp's signature was verified before, or, for a passkey, is verified next.
  * @throws {CoordinatorError} UNAUTHENTICATED: PUBLIC_KEY_NOT_FOUND, CREDENTIAL_NOT_FOUND, API_KEY_EXPIRED,
  * SIGNATURE_INVALID
  */
@@ -38,8 +38,12 @@ export function resolveCaller(
   parent: OrganizationView | undefined,
   now: number,
 ): Caller {
-  const caller = callerIn(organization, stamp, now) ?? (parent ? callerIn(parent, stamp, now) : undefined);
-  if (caller) return caller;
+  // Any user of a sub-organization can read this key in its history, and add it as their own.
+  const isProxy = stamp.kind === 'api-key' && parent?.authProxy?.publicKey === stamp.publicKey;
+  for (const home of isProxy ? [parent, organization] : [organization, parent]) {
+    const caller = home && callerIn(home, stamp, now);
+    if (caller) return caller;
+  }
   const where = parent ? 'organization or its parent organization' : 'organization';
   const { organizationId } = organization;
   throw stamp.kind === 'api-key'
