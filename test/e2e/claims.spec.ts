@@ -255,6 +255,31 @@ test('the key of a minute is its sign-up’s: whoever has read it gets nothing b
   }
 });
 
+test('a member of the parent who adds a credential of somebody else gets none of their requests', async () => {
+  const passkey = new SoftwareAuthenticator();
+  const registered = () => ({ authenticatorName: `passkey ${++count}`, ...passkey.register() });
+  const [key, membersKey] = [coordinator.newKey(), coordinator.newKey()];
+  const home = await signUp({ apiKeys: [apiKey(key)], authenticators: [registered()] });
+  await logsIn(key, home);
+  await passkeyLogsIn(passkey, {}, home);
+  coordinator.clock.advance('1s');
+  const member = await coordinator.createUser(`Member ${++count}`);
+  const add = (user: typeof member, publicKey: ApiKeyPair) =>
+    user.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', { userId: user.userId, apiKeys: [apiKey(publicKey)] });
+  await add(member, key);
+  await member.client.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+    userId: member.userId,
+    authenticators: [registered()],
+  });
+  expect([await asks(key), await logsIn(key), await passkeyLogsIn(passkey)]).toEqual(Array<string>(3).fill(home));
+  // Nor does somebody who signs up with the member's own, even if it is used there.
+  await add(member, membersKey);
+  coordinator.clock.advance('1s');
+  await logsIn(membersKey, await signUp({ apiKeys: [apiKey(membersKey)] }));
+  const { organizationId } = coordinator;
+  expect([await asks(membersKey), await logsIn(membersKey)]).toEqual([organizationId, organizationId]);
+});
+
 test('a key that somebody adds to their organization is not one that the parent has put there', async () => {
   const [key, own] = [coordinator.newKey(), coordinator.newKey()];
   const theirs = await madeByMembers({ apiKeys: [apiKey(own)] });
