@@ -4,6 +4,7 @@ import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { passkeyClaim, type ClaimedIdentifier, type Found } from '../domain/organization/claims.js';
 import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
+import { passkeyOf } from '../domain/organization/credentials-of-users.js';
 import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { contactKey } from '../domain/contact-key.js';
@@ -184,11 +185,6 @@ type Dated = Pick<ApiKey | Authenticator, 'createdAt'>;
 
 function apiKeyOf({ apiKeyOwners, users }: OrganizationView, publicKey: string): ApiKey | undefined {
   return users.get(apiKeyOwners.get(publicKey) ?? '')?.apiKeys.find((one) => one.publicKey === publicKey);
-}
-
-function passkeyOf({ authenticatorOwners, users }: OrganizationView, credentialId: string): Authenticator | undefined {
-  const owner = users.get(authenticatorOwners.get(credentialId) ?? '');
-  return owner?.authenticators.find((one) => one.credentialId === credentialId);
 }
 
 /**

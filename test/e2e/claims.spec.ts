@@ -290,6 +290,45 @@ test('a key that somebody adds to their organization is not one that the parent 
   expect([await asks(key), await logsIn(key)]).toEqual([organizationId, organizationId]);
 });
 
+test('a passkey of the parent’s reads where somebody has registered its id under another key', async () => {
+  const [passkey, forger] = [new SoftwareAuthenticator(), new SoftwareAuthenticator()];
+  const { credentialId } = passkey;
+  const registered = (one: SoftwareAuthenticator, more: object = {}) => ({
+    authenticatorName: `passkey ${++count}`,
+    ...one.register(more),
+  });
+  const member = await coordinator.createUser(`Member ${++count}`);
+  await member.client.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+    userId: member.userId,
+    authenticators: [registered(passkey)],
+  });
+  await coordinator.createPolicy({
+    policyName: `${member.userId} logs people in`,
+    condition: "activity.resource == 'AUTH'",
+    consensus: `approvers.any(user, user.id == '${member.userId}')`,
+  });
+  const userEmail = newContact();
+  const organizationId = await signUp({ authenticators: [registered(forger, { credentialId })], userEmail });
+  const reads = async (one: SoftwareAuthenticator) => {
+    const body = JSON.stringify({ organizationId });
+    const headers = { 'x-stamp-webauthn': one.assert({ body, credentialId }) };
+    return (await send(`${coordinator.url}/public/v1/query/list_users`, body, headers)).body;
+  };
+  expect(await reads(passkey)).toEqual(await reads(forger));
+  const type = 'ACTIVITY_TYPE_EMAIL_AUTH_V3';
+  const body = clientOf(organizationId, coordinator.newKey()).submitBody(
+    type,
+    { email: userEmail, targetPublicKey: coordinator.newKey().publicKey, emailCustomization: { appName: 'App' } },
+    { timestampMs: String(coordinator.clock.now() + ++count) },
+  );
+  const by = (one: SoftwareAuthenticator) =>
+    send<{ activity: { votes: { userId: string }[] } }>(`${coordinator.url}${submitPath(type)}`, body, {
+      'x-stamp-webauthn': one.assert({ body, credentialId }),
+    });
+  expect((await refusal(by(new SoftwareAuthenticator()))).status).toBe(401);
+  expect((await refusal(by(passkey))).message).toContain('root quorum');
+});
+
 describe('a passkey', () => {
   const authenticator = (passkey: SoftwareAuthenticator, more: object = {}) => ({
     authenticatorName: `passkey ${++count}`,
