@@ -38,7 +38,7 @@ export interface VerifiedPasskey {
  * @throws {CoordinatorError} UNAUTHENTICATED when it is nobody's; INVALID_ARGUMENT for a kind of stamp that is not taken here
  */
 export function callerOf(
-  { stamp, version, attestation }: Asked,
+  { stamp, version, attestation, passkey }: Asked,
   organization: OrganizationView,
   parent: OrganizationView | undefined,
   now: number,
@@ -51,7 +51,7 @@ export function callerOf(
   }
   if (submittersOf(definition).is === 'invited') return invitedCaller(stamp, organization, now);
   const homes = homesOf(definition, organization, parent);
-  return resolveCaller(stamp, homes.organization, homes.parent, now);
+  return resolveCaller(stamp, homes.organization, homes.parent, now, passkey?.publicKey);
 }
 
 /** @throws {CoordinatorError} UNAUTHENTICATED for a kind of stamp that a verb does not take */

@@ -6,6 +6,7 @@ import {
   attestedCredential,
   authenticatorCredential,
   credentialsOf,
+  passkeyOf,
 } from '../domain/organization/credentials-of-users.js';
 import { invitationOfKey, invitedUser } from '../domain/organization/invitations.js';
 import { oauthIdentity } from '../domain/organization/oauth-identity.js';
@@ -28,18 +29,28 @@ export interface Caller {
 
 /**
  * Looks up the stamp's credential in the named organization, then in its parent; if both have it, the named one wins
- * (client protocol 1.4). The stamp's signature was verified before, or, for a passkey, is verified next.
+ * (client protocol 1.4), but for the key of the parent's auth proxy, which everybody else logs in by. The stamp's signature was verified before, or, for a passkey, is verified next.
  * @throws {CoordinatorError} UNAUTHENTICATED: PUBLIC_KEY_NOT_FOUND, CREDENTIAL_NOT_FOUND, API_KEY_EXPIRED,
  * SIGNATURE_INVALID
+ * @param passkeyKey the public key that signed, of those registered under the credential id of a passkey: anyone can register the id
  */
 export function resolveCaller(
   stamp: OwnStamp,
   organization: OrganizationView,
   parent: OrganizationView | undefined,
   now: number,
+  passkeyKey?: string,
 ): Caller {
-  const caller = callerIn(organization, stamp, now) ?? (parent ? callerIn(parent, stamp, now) : undefined);
-  if (caller) return caller;
+  // Any user of a sub-organization can read this key in its history, and add it as their own.
+  const isProxy = stamp.kind === 'api-key' && parent?.authProxy?.publicKey === stamp.publicKey;
+  // A passkey that signed, and is gone by now, is refused as whoever has its id.
+  const isSigner = (home: OrganizationView | undefined): boolean =>
+    stamp.kind === 'webauthn' && home !== undefined && passkeyOf(home, stamp.credentialId)?.publicKey === passkeyKey;
+  const isParents = isProxy || (isSigner(parent) && !isSigner(organization));
+  for (const home of isParents ? [parent, organization] : [organization, parent]) {
+    const caller = home && callerIn(home, stamp, now);
+    if (caller) return caller;
+  }
   const where = parent ? 'organization or its parent organization' : 'organization';
   const { organizationId } = organization;
   throw stamp.kind === 'api-key'
@@ -132,7 +143,7 @@ function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number):
   const { organizationId } = organization;
   if (stamp.kind === 'webauthn') {
     const user = organization.users.get(organization.authenticatorOwners.get(stamp.credentialId) ?? '');
-    const authenticator = user?.authenticators.find(({ credentialId }) => credentialId === stamp.credentialId);
+    const authenticator = passkeyOf(organization, stamp.credentialId);
     return user && authenticator
       ? { user, organizationId, authenticator, credential: authenticatorCredential(user, authenticator) }
       : undefined;

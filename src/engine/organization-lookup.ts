@@ -3,6 +3,8 @@ import type { TokenPort } from '../ports/tokens.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { passkeyClaim, type ClaimedIdentifier, type Found } from '../domain/organization/claims.js';
+import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
+import { passkeyOf } from '../domain/organization/credentials-of-users.js';
 import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { contactKey } from '../domain/contact-key.js';
@@ -69,19 +71,27 @@ export class OrganizationLookup {
     organization: OrganizationView,
     position: bigint,
   ): Promise<Place> {
-    const { organizationId } = organization;
     if (stamp.kind === 'webauthn') return this.placeOfPasskey(stamp, organization, position);
-    if (organization.apiKeyOwners.has(stamp.publicKey)) return { organizationId };
-    return this.home(organization, { kind: 'PUBLIC_KEY', value: stamp.publicKey }, position);
+    const { publicKey } = stamp;
+    const claim = { kind: 'PUBLIC_KEY', value: publicKey } as const;
+    const own = apiKeyOf(organization, publicKey);
+    if (!own) return this.home(organization, claim, position);
+    return this.unlessEarlier(organization, own, claim, position, (child) => {
+      const theirs = apiKeyOf(child, publicKey);
+      return theirs && !isExpired(theirs, this.ports.clock.now()) ? theirs : undefined;
+    });
   }
 
   private async placeOfPasskey(stamp: WebAuthnStamp, named: OrganizationView, position: bigint): Promise<Place> {
-    const { organizationId, parentOrganizationId, authenticatorOwners, users } = named;
+    const { organizationId, parentOrganizationId } = named;
     const { credentialId } = stamp;
     if (parentOrganizationId !== undefined) return { organizationId };
-    const owner = users.get(authenticatorOwners.get(credentialId) ?? '');
-    const own = owner?.authenticators.find((one) => one.credentialId === credentialId);
-    if (own && (await isSignedByPasskey(stamp, own.publicKey))) return { organizationId };
+    const own = passkeyOf(named, credentialId);
+    if (own && (await isSignedByPasskey(stamp, own.publicKey))) {
+      return this.unlessEarlier(named, own, passkeyClaim(credentialId, own.publicKey), position, (child) =>
+        passkeyOf(child, credentialId),
+      );
+    }
     // Anyone can register someone else's credential id under another key.
     const keys = await this.ports.claims.keysOfCredentialId(organizationId, credentialId, position);
     for (const publicKey of keys) {
@@ -90,6 +100,27 @@ export class OrganizationLookup {
       }
     }
     return { organizationId };
+  }
+
+  /**
+   * The organization itself, whose user has the credential; but any member can add what is somebody else's, so one that has
+   * proved it, and had it earlier, comes first: nobody can know a public key before its owner shows it.
+   */
+  private async unlessEarlier(
+    organization: OrganizationView,
+    own: Dated,
+    identifier: ClaimedIdentifier,
+    position: bigint,
+    ofChild: (child: OrganizationView) => Dated | undefined,
+  ): Promise<Place> {
+    const { organizationId, parentOrganizationId } = organization;
+    if (parentOrganizationId !== undefined) return { organizationId };
+    const { by, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
+    const [home] = organizationIds;
+    if (by !== 'proof' || home === undefined) return { organizationId };
+    const theirs = ofChild((await this.ports.loader.load(home)).organization);
+    if (!theirs || theirs.createdAt >= own.createdAt) return { organizationId };
+    return { organizationId: home, found: { parentOrganizationId: organizationId, by } };
   }
 
   private async home(
@@ -148,6 +179,12 @@ export class OrganizationLookup {
       { category: 'CREDENTIAL_NOT_FOUND' },
     );
   }
+}
+
+type Dated = Pick<ApiKey | Authenticator, 'createdAt'>;
+
+function apiKeyOf({ apiKeyOwners, users }: OrganizationView, publicKey: string): ApiKey | undefined {
+  return users.get(apiKeyOwners.get(publicKey) ?? '')?.apiKeys.find((one) => one.publicKey === publicKey);
 }
 
 /**

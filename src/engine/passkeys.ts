@@ -1,6 +1,7 @@
+import { passkeyOf } from '../domain/organization/credentials-of-users.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Stamp } from '../stamps/verify.js';
-import { checkWebAuthnChallenge, verifyWebAuthnStamp } from '../stamps/webauthn.js';
+import { checkWebAuthnChallenge, isSignedByPasskey, verifyWebAuthnStamp } from '../stamps/webauthn.js';
 import { decisionTime } from '../decide/decision-time.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { Clock } from '../ports/clock.js';
@@ -30,7 +31,7 @@ export async function verifyPasskey(
   checkWebAuthnChallenge(stamp, body);
   const { organizationId } = organization;
   const now = decisionTime(clock, organization, parent);
-  const caller = resolveCaller(stamp, organization, parent, now);
+  const caller = resolveCaller(stamp, organization, parent, now, await signingKey(stamp, { organization, parent }));
   const { authenticator } = caller;
   // From the organization that the passkey belongs to: a sub-organization does not decide where its parent's passkeys
   // may be used.
@@ -48,6 +49,20 @@ export async function verifyPasskey(
   const highest = signCount > 0 ? await counters.highest(familyId, { credentialId, publicKey }) : 0;
   if (signCount > 0 && signCount <= highest) throw counterNotAbove(signCount, highest);
   return { publicKey, signCount };
+}
+
+/**
+ * The public key that signed, of those registered under the credential id of a stamp: a user of a sub-organization may have registered
+ * that of a member of its parent. Undefined if nobody has it.
+ */
+export async function signingKey(
+  stamp: Extract<Stamp, { kind: 'webauthn' }>,
+  { organization, parent }: Homes,
+): Promise<string | undefined> {
+  const own = passkeyOf(organization, stamp.credentialId)?.publicKey;
+  const parents = parent && passkeyOf(parent, stamp.credentialId)?.publicKey;
+  if (own === undefined || parents === undefined || own === parents) return own ?? parents;
+  return (await isSignedByPasskey(stamp, parents)) ? parents : own;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { AnyQuery } from '../read-models/define-query.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
-import { verifyPasskey, type PasskeyPorts } from './passkeys.js';
+import { signingKey, verifyPasskey, type PasskeyPorts } from './passkeys.js';
 import type { Reader, ReadSessions } from './read-sessions.js';
 import type { OrganizationLookup } from './organization-lookup.js';
 
@@ -80,7 +80,8 @@ export class QueryReaders {
     const parent = isOwn ? undefined : (await this.ports.loader.parentOf(organization))?.organization;
     // Read access is decided on the stream's state, so that a revoked credential stops working at once.
     const now = decisionTime(this.ports.clock, organization, parent);
-    const caller = resolveCaller(by, organization, parent, now);
+    const passkeyKey = by.kind === 'webauthn' ? await signingKey(by, { organization, parent }) : undefined;
+    const caller = resolveCaller(by, organization, parent, now, passkeyKey);
     checkMayRead(path, caller, organization, parent, now);
     if (by.kind === 'webauthn') await verifyPasskey(by, body, { organization, parent }, this.ports);
     return { organization, caller };

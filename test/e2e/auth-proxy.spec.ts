@@ -192,6 +192,44 @@ describe('@turnkey/core', () => {
   });
 });
 
+test('whoever adds the key of the proxy as their own keeps nobody else from logging in', async () => {
+  const person = await signedUp();
+  const logIn = async () => {
+    const [key, session] = [coordinator.newKey(), coordinator.newKey()];
+    await ok('otp_login', login(key, await verified(person.contact, key), session));
+    return coordinator.clientFor(session, person.organizationId);
+  };
+  const own = await logIn();
+  const otherKey = coordinator.newKey();
+  const keyOf = (apiKeyName: string, publicKey: string) => ({
+    apiKeyName,
+    publicKey,
+    curveType: 'API_KEY_CURVE_P256' as const,
+  });
+  const { result } = await own.submit('ACTIVITY_TYPE_CREATE_USERS_V3', {
+    users: [
+      {
+        userName: 'Other',
+        userTags: [],
+        apiKeys: [keyOf('own', otherKey.publicKey)],
+        authenticators: [],
+        oauthProviders: [],
+      },
+    ],
+  });
+  const [userId] = (Object.values(result)[0] as { userIds: string[] }).userIds;
+  const other = coordinator.clientFor(otherKey, person.organizationId);
+  const { activities } = await other.query<{ activities: { type: string; votes: { publicKey: string }[] }[] }>(
+    'list_activities',
+  );
+  const { votes } = activities.find(({ type }) => type === 'ACTIVITY_TYPE_OTP_LOGIN')!;
+  await other.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+    userId: userId!,
+    apiKeys: [keyOf("the proxy's", votes[0]!.publicKey)],
+  });
+  expect(await (await logIn()).query('whoami')).toMatchObject({ userId: person.userId });
+});
+
 describe('what is answered', () => {
   test('wallet_kit_config takes no body at all, and wallet_kit_client_params none either', async () => {
     const { status, body, headers } = await call('wallet_kit_config');

@@ -255,6 +255,31 @@ test('the key of a minute is its sign-up’s: whoever has read it gets nothing b
   }
 });
 
+test('a member of the parent who adds a credential of somebody else gets none of their requests', async () => {
+  const passkey = new SoftwareAuthenticator();
+  const registered = () => ({ authenticatorName: `passkey ${++count}`, ...passkey.register() });
+  const [key, membersKey] = [coordinator.newKey(), coordinator.newKey()];
+  const home = await signUp({ apiKeys: [apiKey(key)], authenticators: [registered()] });
+  await logsIn(key, home);
+  await passkeyLogsIn(passkey, {}, home);
+  coordinator.clock.advance('1s');
+  const member = await coordinator.createUser(`Member ${++count}`);
+  const add = (user: typeof member, publicKey: ApiKeyPair) =>
+    user.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', { userId: user.userId, apiKeys: [apiKey(publicKey)] });
+  await add(member, key);
+  await member.client.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+    userId: member.userId,
+    authenticators: [registered()],
+  });
+  expect([await asks(key), await logsIn(key), await passkeyLogsIn(passkey)]).toEqual(Array<string>(3).fill(home));
+  // Nor does somebody who signs up with the member's own, even if it is used there.
+  await add(member, membersKey);
+  coordinator.clock.advance('1s');
+  await logsIn(membersKey, await signUp({ apiKeys: [apiKey(membersKey)] }));
+  const { organizationId } = coordinator;
+  expect([await asks(membersKey), await logsIn(membersKey)]).toEqual([organizationId, organizationId]);
+});
+
 test('a key that somebody adds to their organization is not one that the parent has put there', async () => {
   const [key, own] = [coordinator.newKey(), coordinator.newKey()];
   const theirs = await madeByMembers({ apiKeys: [apiKey(own)] });
@@ -263,6 +288,45 @@ test('a key that somebody adds to their organization is not one that the parent 
   expect(await refusal(asks(key))).toMatchObject(nobody);
   const { organizationId } = await madeByMembers({ apiKeys: [apiKey(key)], userEmail: newContact() });
   expect([await asks(key), await logsIn(key)]).toEqual([organizationId, organizationId]);
+});
+
+test('a passkey of the parent’s reads where somebody has registered its id under another key', async () => {
+  const [passkey, forger] = [new SoftwareAuthenticator(), new SoftwareAuthenticator()];
+  const { credentialId } = passkey;
+  const registered = (one: SoftwareAuthenticator, more: object = {}) => ({
+    authenticatorName: `passkey ${++count}`,
+    ...one.register(more),
+  });
+  const member = await coordinator.createUser(`Member ${++count}`);
+  await member.client.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+    userId: member.userId,
+    authenticators: [registered(passkey)],
+  });
+  await coordinator.createPolicy({
+    policyName: `${member.userId} logs people in`,
+    condition: "activity.resource == 'AUTH'",
+    consensus: `approvers.any(user, user.id == '${member.userId}')`,
+  });
+  const userEmail = newContact();
+  const organizationId = await signUp({ authenticators: [registered(forger, { credentialId })], userEmail });
+  const reads = async (one: SoftwareAuthenticator) => {
+    const body = JSON.stringify({ organizationId });
+    const headers = { 'x-stamp-webauthn': one.assert({ body, credentialId }) };
+    return (await send(`${coordinator.url}/public/v1/query/list_users`, body, headers)).body;
+  };
+  expect(await reads(passkey)).toEqual(await reads(forger));
+  const type = 'ACTIVITY_TYPE_EMAIL_AUTH_V3';
+  const body = clientOf(organizationId, coordinator.newKey()).submitBody(
+    type,
+    { email: userEmail, targetPublicKey: coordinator.newKey().publicKey, emailCustomization: { appName: 'App' } },
+    { timestampMs: String(coordinator.clock.now() + ++count) },
+  );
+  const by = (one: SoftwareAuthenticator) =>
+    send<{ activity: { votes: { userId: string }[] } }>(`${coordinator.url}${submitPath(type)}`, body, {
+      'x-stamp-webauthn': one.assert({ body, credentialId }),
+    });
+  expect((await refusal(by(new SoftwareAuthenticator()))).status).toBe(401);
+  expect((await refusal(by(passkey))).message).toContain('root quorum');
 });
 
 describe('a passkey', () => {

@@ -64,3 +64,12 @@ function hasContact(user: User, { verificationType, contact }: Extract<Attestati
   const isVerified = isEmail ? user.emailVerified : user.phoneNumberVerified;
   return isVerified === true && held !== undefined && contactKey(held) === contactKey(contact);
 }
+
+/** The passkey with a credential id, whoever has it. */
+export function passkeyOf(
+  { authenticatorOwners, users }: OrganizationView,
+  credentialId: string,
+): Authenticator | undefined {
+  const owner = users.get(authenticatorOwners.get(credentialId) ?? '');
+  return owner?.authenticators.find((one) => one.credentialId === credentialId);
+}

@@ -2,7 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import { presentMembers, type DomainEvent, type Evolvers } from './event.js';
 import type { Organization, OrganizationView } from './organization.js';
 import type { MessageSender } from './message-senders.js';
-import { contactKey } from '../contact-key.js';
+import { forgetOtp, noteOtp, otpsOfContact } from './otps-by-contact.js';
 import { put, remove } from './slices.js';
 
 /** How one-time codes are sent. */
@@ -71,7 +71,9 @@ const maxEndedAtOnce = 16;
 export const evolveOtps: Evolvers<OtpEvent> = {
   OtpSent(organization, data, at) {
     forgetOver(organization, at);
-    put(organization, 'otps', data.otpId, { ...data, failedGuesses: 0, sentAt: at });
+    const otp = { ...data, failedGuesses: 0, sentAt: at };
+    put(organization, 'otps', data.otpId, otp);
+    noteOtp(organization.otps, otp);
     const times = recentSends(organization, data.userIdentifier, at);
     // Appended last, because forgetting goes from the front.
     remove(organization, 'otpSends', data.userIdentifier);
@@ -82,7 +84,11 @@ export const evolveOtps: Evolvers<OtpEvent> = {
     if (otp) put(organization, 'otps', otpId, { ...otp, failedGuesses: otp.failedGuesses + 1 });
   },
   OtpEnded(organization, { otpId }) {
+    const { otps } = organization;
+    const otp = otps.get(otpId);
+    if (!otp) return;
     remove(organization, 'otps', otpId);
+    forgetOtp(otps, otp);
   },
   VerificationTokenUsed(organization, { tokenId, usage, expiresAt }, at) {
     forgetOver(organization, at);
@@ -134,8 +140,17 @@ function tooManyCodes(whom: string, rule: string, waitMs: number): CoordinatorEr
 
 /** Codes of a contact that can still be used, oldest first. */
 function liveCodes({ otps }: OrganizationView, contact: string, now: number): Otp[] {
-  const wanted = contactKey(contact);
-  return [...otps.values()].filter((otp) => otp.expiresAt > now && contactKey(otp.contact) === wanted);
+  return otpsOfContact(otps, contact).filter(({ expiresAt }) => expiresAt > now);
+}
+
+/** Those that end with the next send: expired, oldest first. */
+function expiredCodes({ otps }: OrganizationView, now: number): readonly Otp[] {
+  const expired: Otp[] = [];
+  for (const otp of otps.values()) {
+    if (otp.expiresAt <= now) expired.push(otp);
+    if (expired.length === maxEndedAtOnce) break;
+  }
+  return expired;
 }
 
 /**
@@ -150,11 +165,10 @@ export function otpSent(
   sender: MessageSender,
 ): OtpEvent[] {
   checkOtpSends(organization, facts, now, sender);
-  const over = [...organization.otps.values()].filter(({ expiresAt }) => expiresAt <= now);
   const live = liveCodes(organization, facts.contact, now);
   const replaced = sender === 'known' ? live.slice(0, Math.max(0, live.length + 1 - maxLive)) : [];
   return [
-    ...over.slice(0, maxEndedAtOnce).map((otp) => otpEnded(otp, 'expired')),
+    ...expiredCodes(organization, now).map((otp) => otpEnded(otp, 'expired')),
     ...replaced.map((otp) => otpEnded(otp, 'replaced')),
     { type: 'OtpSent', data: facts },
   ];

@@ -110,6 +110,25 @@ describe('codes of one contact', () => {
     expect(send(7, start + 4 * minute)).toEqual(['replaced 1', 'replaced 2', 'OtpSent']);
   });
 
+  it('are found without a look at the contacts of all others, as strangers may hold thousands of codes', () => {
+    const { organization, record, send } = sending();
+    const contacts = Array.from({ length: 300 }, (_, index) => `${index % 150}@example.com`);
+    for (const [index, contact] of contacts.entries()) send(index, start, { contact });
+    let reads = 0;
+    for (const otp of organization.otps.values()) {
+      const { contact } = otp;
+      Object.defineProperty(otp, 'contact', { get: () => (++reads, contact), enumerable: true });
+    }
+    expect(send(300, start + 1, { contact: '7@EXAMPLE.com' })).toEqual(['OtpSent']);
+    reads = 0;
+    expect(send(301, start + 2, { contact: '7@example.com' })).toEqual(['replaced 7', 'OtpSent']);
+    record([{ type: 'OtpEnded', data: { otpId: anOtp(157).data.otpId, reason: 'used' } }], start + 3);
+    expect(send(302, start + 4, { contact: '7@example.com' })).toEqual(['OtpSent']);
+    expect(send(303, start + 5, { contact: '7@example.com' })).toEqual(['replaced 300', 'OtpSent']);
+    expect(organization.otps.size).toBe(301);
+    expect(reads).toBeLessThan(20);
+  });
+
   it('are told apart where letters only look alike', () => {
     const { send } = sending();
     for (const number of [1, 2, 3]) send(number, start, { contact: 'mark@example.com' });
