@@ -6,7 +6,7 @@ import { analysedActivities } from '../../src/lab/analysed-activities.js';
 import { analyse } from '../../src/lab/analysis.js';
 import type { AnalysisQuestion, AnalysisSubject, Solve } from '../../src/lab/analysis-subject.js';
 import { decodedNames } from '../../src/lab/smt-shape.js';
-import { outputAddress, scriptOf } from '../../src/transactions/bitcoin-addresses.js';
+import { outputAddress } from '../../src/transactions/bitcoin-addresses.js';
 import { tronContracts, tronPermissionTypes, tronResources } from '../../src/transactions/unsigned-tron.js';
 import { policy, users } from '../domain/policy/generated.js';
 
@@ -114,7 +114,7 @@ it('knows which names decoders give', async () => {
       '00',
       thirtyTwo,
     ])
-    .map((script) => outputAddress(Buffer.from(script, 'hex'), 'MAINNET', scriptOf).address_type);
+    .map((script) => outputAddress(Buffer.from(script, 'hex'), 'MAINNET').address_type);
   expect(new Set(scripts)).toEqual(decodedNames['BitcoinOutput.address_type']);
 });
 
