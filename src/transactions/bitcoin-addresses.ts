@@ -45,20 +45,82 @@ function namedOutput(script: Uint8Array, network: BitcoinNetwork): NamedOutput {
   return { address: '', address_type: script[0] === 0x6a ? 'OP_RETURN' : 'UNKNOWN' };
 }
 
+/** The hashes in addresses that policies name, as far as they were looked for; undefined for what is no address in base58. */
+export type KnownHashes = Map<string, string | undefined>;
+
 /**
  * The address of an output and the type of its script, as policies see them; `address` is empty if no address stands for the
- * script. `scriptNamedBy` is `scriptOf`, or what remembers it.
+ * script. Other addresses, of which policies name thousands, are told apart without decoding each: whether one may be that of the
+ * output is whether `scriptOf` it is the script.
  */
 export function outputAddress(
   script: Uint8Array,
   network: BitcoinNetwork,
-  scriptNamedBy: (address: string) => string | undefined,
+  known: KnownHashes = new Map(),
 ): Readonly<Record<keyof NamedOutput, PolicyValue>> {
   const output = namedOutput(script, network);
-  if (output.address === '') return output;
-  const text = hex(script);
-  const mayBe = (other: string): boolean => other !== output.address && scriptNamedBy(other) === text;
-  return { ...output, address: new AmbiguousText(output.address, SAME_SCRIPT, mayBe) };
+  const { address, address_type: type } = output;
+  if (address === '') return output;
+  const isAlike =
+    type === 'P2PKH' || type === 'P2SH' ? likeHash(hashOf(address)!, type, known) : likeProgram(address, script);
+  const mayBe = (other: string): boolean => other !== address && isAlike(other);
+  return { ...output, address: new AmbiguousText(address, SAME_SCRIPT, mayBe) };
+}
+
+/** Whether an address in base58 stands for a hash: one of a few, which are encoded once one has the hash. */
+function likeHash(hash: string, type: 'P2PKH' | 'P2SH', known: KnownHashes): (other: string) => boolean {
+  let addresses: ReadonlySet<string> | undefined;
+  return (other) => {
+    if (!known.has(other)) known.set(other, hashOf(other));
+    if (known.get(other) !== hash) return false;
+    const prefixes = type === 'P2PKH' ? KEY_HASH_PREFIXES : SCRIPT_HASH_PREFIXES;
+    addresses ??= new Set(Array.from(prefixes, (prefix) => base58Address(prefix, hash)));
+    return addresses.has(other);
+  };
+}
+
+const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+/** Of a prefix, a hash of 20 bytes and a checksum of 4. */
+const BASE58_LENGTHS = { min: 25, max: 35 };
+/** As many digits as fit into a number. */
+const EXACT_DIGITS = 8;
+
+/** The hash in an address in base58, whatever its prefix and checksum are. */
+function hashOf(address: string): string | undefined {
+  const { length } = address;
+  if (length < BASE58_LENGTHS.min || length > BASE58_LENGTHS.max) return undefined;
+  let number = 0n;
+  for (let from = 0; from < length; from += EXACT_DIGITS) {
+    const to = Math.min(from + EXACT_DIGITS, length);
+    let digits = 0;
+    for (let at = from; at < to; at += 1) {
+      const digit = BASE58.indexOf(address[at]!);
+      if (digit < 0) return undefined;
+      digits = digits * BASE58.length + digit;
+    }
+    number = number * BigInt(BASE58.length ** (to - from)) + BigInt(digits);
+  }
+  return BigInt.asUintN(160, number >> 32n)
+    .toString(16)
+    .padStart(40, '0');
+}
+
+/** BIP-173: printable, of one letter case, and not long. */
+const BECH32_TEXT = /^(?:[\x21-\x40\x5b-\x7e]{8,90}|[\x21-\x60\x7b-\x7e]{8,90})$/;
+const CHECKSUM_LENGTH = 6;
+
+/** Whether an address in bech32 or bech32m, with any prefix, stands for the witness program that another does. */
+function likeProgram(address: string, script: Uint8Array): (other: string) => boolean {
+  const body = address.slice(address.lastIndexOf('1'), -CHECKSUM_LENGTH);
+  return (other) => {
+    const end = other.length - CHECKSUM_LENGTH;
+    const from = end - body.length;
+    if (from < 1 || other.slice(from, end).toLowerCase() !== body || !BECH32_TEXT.test(other)) return false;
+    const { version, content } = witnessProgram(script)!;
+    const words = [version, ...bech32.toWords(content)];
+    const text = other.toLowerCase();
+    return [bech32, bech32m].some((encoding) => encoding.encode(text.slice(0, from), words) === text);
+  };
 }
 
 /** The script that an address stands for, on any network; undefined if it is not an address. */

@@ -5,7 +5,7 @@ import { Transaction, utils } from '@scure/btc-signer';
 import { CoordinatorError } from '../domain/errors.js';
 import type { PolicyValue } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
-import { outputAddress, scriptOf, type BitcoinNetwork } from './bitcoin-addresses.js';
+import { outputAddress, type BitcoinNetwork, type KnownHashes } from './bitcoin-addresses.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
 import { countPsbt, PSBT_MAGIC_LENGTH, readCompactSize } from './psbt-parts.js';
@@ -405,11 +405,7 @@ function skipMap(reader: ByteReader): void {
  */
 export function bitcoinPolicyValue(transaction: BitcoinTransaction, network: BitcoinNetwork): PolicyValue {
   const { version, inputs, outputs, lockTime, fee } = transaction;
-  const known = new Map<string, string | undefined>();
-  const scriptNamedBy = (address: string): string | undefined => {
-    if (!known.has(address)) known.set(address, scriptOf(address));
-    return known.get(address);
-  };
+  const known: KnownHashes = new Map();
   return {
     version: String(version),
     inputs: inputs.map(({ txid, vout, sequence }) => ({
@@ -420,7 +416,7 @@ export function bitcoinPolicyValue(transaction: BitcoinTransaction, network: Bit
     outputs: outputs.map(({ amount, script }) => ({
       value: amount,
       script_pubkey: hex(script),
-      ...outputAddress(script, network, scriptNamedBy),
+      ...outputAddress(script, network, known),
     })),
     locktime: { amount: BigInt(lockTime), type: lockTime < LOCK_TIME_THRESHOLD ? 'Blocks' : 'Seconds' },
     fee,

@@ -131,11 +131,31 @@ export function assembleEthereum(
   if (recoveryId > 1n) throw new Error('a recovery id above 1 has no encoding in an Ethereum transaction');
   const { type, chainId, signingPayload } = transaction;
   const isLegacy = type === 'LEGACY';
-  const items = decodeRlp(isLegacy ? signingPayload : signingPayload.subarray(1)).slice(0, FIELDS[type].length);
+  // Its items are put in place as they are: a long list of them takes as long to decode again as it took to read.
+  const content = contentOf(isLegacy ? signingPayload : signingPayload.subarray(1));
+  // EIP-155: the chain id and two zeros, of a byte each, stand where the signature goes.
+  const placeholders = isLegacy && chainId !== undefined ? RLP.encode(chainId).length + 2 : 0;
+  const items = content.subarray(0, content.length - placeholders);
   const legacyBase = chainId === undefined ? 27n : 35n + 2n * chainId;
   const v = isLegacy ? legacyBase + recoveryId : recoveryId;
-  const signed = RLP.encode([...items, v, BigInt(`0x${signature.r}`), BigInt(`0x${signature.s}`)]);
-  return hex(isLegacy ? signed : concatBytes(signingPayload.subarray(0, 1), signed));
+  const signatureItems = [v, BigInt(`0x${signature.r}`), BigInt(`0x${signature.s}`)].map((item) => RLP.encode(item));
+  const length = signatureItems.reduce((sum, item) => sum + item.length, items.length);
+  const parts = [listPrefix(length), items, ...signatureItems];
+  return hex(concatBytes(...(isLegacy ? [] : [signingPayload.subarray(0, 1)]), ...parts));
+}
+
+/** What the items of a list are encoded as (Yellow Paper, appendix B). */
+function contentOf(list: Uint8Array): Uint8Array {
+  const [first = 0] = list;
+  return list.subarray(1 + Math.max(0, first - LONG_LIST_PREFIX));
+}
+
+/** What an encoded list of items of this length begins with. */
+function listPrefix(length: number): Uint8Array {
+  if (length <= LONG_LIST_PREFIX - FIRST_LIST_PREFIX) return Uint8Array.of(FIRST_LIST_PREFIX + length);
+  const digits = length.toString(16);
+  const bytes = hexToBytes(digits.padStart(digits.length + (digits.length % 2), '0'));
+  return Uint8Array.of(LONG_LIST_PREFIX + bytes.length, ...bytes);
 }
 
 /**

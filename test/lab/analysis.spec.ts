@@ -6,9 +6,10 @@ import { analysedActivities } from '../../src/lab/analysed-activities.js';
 import { analyse } from '../../src/lab/analysis.js';
 import type { AnalysisQuestion, AnalysisSubject, Solve } from '../../src/lab/analysis-subject.js';
 import { decodedNames } from '../../src/lab/smt-shape.js';
-import { outputAddress, scriptOf } from '../../src/transactions/bitcoin-addresses.js';
+import { outputAddress } from '../../src/transactions/bitcoin-addresses.js';
 import { tronContracts, tronPermissionTypes, tronResources } from '../../src/transactions/unsigned-tron.js';
 import { policy, users } from '../domain/policy/generated.js';
+import { hashTypedData } from '../transactions/decoders.js';
 
 const registry = buildRegistry(activities);
 const every = analysedActivities(registry);
@@ -114,8 +115,22 @@ it('knows which names decoders give', async () => {
       '00',
       thirtyTwo,
     ])
-    .map((script) => outputAddress(Buffer.from(script, 'hex'), 'MAINNET', scriptOf).address_type);
+    .map((script) => outputAddress(Buffer.from(script, 'hex'), 'MAINNET').address_type);
   expect(new Set(scripts)).toEqual(decodedNames['BitcoinOutput.address_type']);
+});
+
+it('knows that the contract of typed data is any text in lower case', async () => {
+  const types = {
+    EIP712Domain: [{ name: 'verifyingContract', type: 'string' }],
+    Vote: [{ name: 'yes', type: 'bool' }],
+  };
+  const typedData = { types, domain: { verifyingContract: 'Vault' }, primaryType: 'Vote', message: { yes: true } };
+  expect(hashTypedData(JSON.stringify(typedData)).policy).toMatchObject({ domain: { verifying_contract: 'vault' } });
+  const named = (clause: string) =>
+    can(subjectOf({ condition: `eth.eip_712.domain.verifying_contract${clause}` }), 'SIGN_RAW_PAYLOAD');
+  expect(await named(" == 'vault'")).toMatchObject({ answer: 'yes' });
+  expect(await named("[0] == 'v'")).toMatchObject({ answer: 'yes' });
+  expect(await named(" == 'VAULT'")).toMatchObject({ answer: 'yes' });
 });
 
 it('knows what takes no votes, and who deletes a sub-organization', async () => {

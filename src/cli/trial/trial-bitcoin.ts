@@ -64,7 +64,7 @@ export function bitcoinTransactionWith(asked: Facts, own: string): MadeTransacti
       outputs: outputs.map(({ amount, script }) => ({
         value: amount,
         script_pubkey: script,
-        ...outputAddress(Buffer.from(script, 'hex'), 'MAINNET', scriptOf),
+        ...outputAddress(Buffer.from(script, 'hex'), 'MAINNET'),
       })),
       locktime: { amount: lockTime, type: lockTime < firstTimeInSeconds ? 'Blocks' : 'Seconds' },
       fee,
@@ -84,7 +84,7 @@ function scriptFor(output: Facts, at: string, real: Map<string, string>): string
   const make = Object.hasOwn(scripts, type) ? scripts[type] : undefined;
   if (!make) throw new NotExecuted(`nothing here makes an output of the type \`${type}\``);
   const made = make();
-  const named = outputAddress(Buffer.from(made, 'hex'), 'MAINNET', scriptOf).address;
+  const named = outputAddress(Buffer.from(made, 'hex'), 'MAINNET').address;
   if (address !== undefined) real.set(address, named instanceof AmbiguousText ? named.text : '');
   return made;
 }
