@@ -30,6 +30,8 @@ export interface DecideContext {
   readonly policyEnvironment: PolicyEnvironment;
   /** Number of the rules that apply; the current ones unless history is decided again. */
   readonly rules?: number;
+  /** The organization's own root quorum approved it; absent while votes are missing, as it still may. */
+  readonly isRootQuorums?: boolean;
   /** The limits that hold for the organization. */
   readonly limits: Limits;
   /** Those that hold for sub-organizations of it. */

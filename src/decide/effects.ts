@@ -46,6 +46,7 @@ export function execute(
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,
     rules,
+    ...(word ? { isRootQuorums: word.isRootQuorums } : {}),
     limits: limits.limits,
     subOrganizationLimits: limits.subOrganizationLimits,
   };

@@ -26,12 +26,6 @@ export interface Limits {
 }
 
 const hexadecimal = '(re.++ (re.opt (str.to_re "0x")) (re.* (re.union (re.range "0" "9") (re.range "a" "f"))))';
-/**
- * The contract of a domain of typed data is in lower case, and not always hexadecimal: whoever sends the types may declare it as
- * any text. Letters beyond ASCII are open.
- */
-const notHexadecimal: ReadonlySet<string> = new Set(['Eip712Domain.verifying_contract']);
-const lowerCase = '(re.* (re.union (re.range "\\u{0}" "@") (re.range "[" "\\u{2ffff}")))';
 /** Milliseconds that a clock can show: those of a Date. */
 const lastTime = 8_640_000_000_000_000n;
 
@@ -143,8 +137,7 @@ export class Unknown {
       this.origin !== undefined && Object.hasOwn(vocabulary, this.origin) ? vocabulary[this.origin] : undefined;
     const term = this.constant('text', 'String', (one) => {
       if (words) return or(...Array.from(words, (word) => same(one, text(word))));
-      const isAnyText = this.origin !== undefined && notHexadecimal.has(this.origin);
-      return isLower ? apply('str.in_re', one, isAnyText ? lowerCase : hexadecimal) : yes;
+      return isLower ? apply('str.in_re', one, hexadecimal) : yes;
     });
     return { kind: 'text', term, isLower, isVague: isVague(this.path) };
   }

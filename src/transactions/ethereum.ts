@@ -7,6 +7,7 @@ import { notApplicable, unreadable, Unreadable, type PolicyValue } from '../doma
 import type { Steps } from '../domain/steps.js';
 import { decodeCalldata } from './contracts/calldata.js';
 import type { EthereumInterface } from './contracts/ethereum-abi.js';
+import { severalInterfaces } from './contracts/readable.js';
 import { isObject, parseJson, quoted, refusal, takeKeccak, toInteger } from './refusals.js';
 import { hex } from './byte-reader.js';
 
@@ -193,20 +194,21 @@ function selectorOf({ data }: EthereumTransaction): PolicyValue {
 
 /**
  * The function called and its arguments: not applicable to a call without data, or to a contract without an interface.
- * `interfaces` are those of the contract; the first that has the function counts.
+ * `interfaces` are those of the contract: one, as more are refused when they are uploaded (`checkNewContractInterface`).
+ * Should there be several, none counts.
  */
 export function ethereumCall(
-  { data }: EthereumTransaction,
+  { to = '', data }: EthereumTransaction,
   interfaces: readonly DeployedInterface[],
   steps: Steps,
 ): EthereumCall {
-  if (data === '0x' || interfaces.length === 0) return both(notApplicable);
+  const [deployed, ...others] = interfaces;
+  if (data === '0x' || deployed === undefined) return both(notApplicable);
   if (data.length < SELECTOR_DIGITS) return both(unreadable(NO_SELECTOR));
-  for (const deployed of interfaces) {
-    if (deployed instanceof Unreadable) return both(deployed);
-    const call = decodeCalldata(deployed, data, steps);
-    if (call !== undefined) return { function_name: call.name, contract_call_args: call.args };
-  }
+  if (others.length > 0) return both(severalInterfaces(to));
+  if (deployed instanceof Unreadable) return both(deployed);
+  const call = decodeCalldata(deployed, data, steps);
+  if (call !== undefined) return { function_name: call.name, contract_call_args: call.args };
   return both(unreadable(`no interface of the contract has the function ${data.slice(0, SELECTOR_DIGITS)}`));
 }
 

@@ -1,11 +1,10 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import type { PolicyValue } from '../domain/policy/types.js';
 import { OutOfSteps, type Steps } from '../domain/steps.js';
 import { parseEip7702Authorization } from './ethereum.js';
 import { quoted, takeKeccak, takeSha256 } from './refusals.js';
-import { hashTypedData } from './typed-data.js';
+import { hashTypedData, type HashedTypedData } from './typed-data.js';
 
 /** How payloads are encoded, as in the specification (4.3.13). */
 export const payloadEncodings = [
@@ -42,8 +41,8 @@ export interface ReadPayloads {
   readonly distinct: readonly { readonly field: string; readonly structured?: Structured }[];
 }
 
-/** A payload that describes itself, member by member. */
-export type Structured = Readonly<Record<string, PolicyValue | undefined>>;
+/** A payload that describes itself, as it was read: member by member, and for typed data what older rules made of it. */
+export type Structured = Pick<HashedTypedData, 'policy'> & Partial<Pick<HashedTypedData, 'domainBeforeRules8'>>;
 
 const digestLength = 32;
 
@@ -61,8 +60,9 @@ export function readPayloads({ encoding, hashFunction, payloads, fields }: Paylo
     if (payload === '') throw invalidField(field, 'is empty: send what is to be signed');
     const structured = readStructured(payload, encoding, field, steps);
     if (structured) {
-      if (!distinct.has(payload)) distinct.set(payload, { field, structured: structured.policy });
-      return structured.digest;
+      const { digest, ...seen } = structured;
+      if (!distinct.has(payload)) distinct.set(payload, { field, structured: seen });
+      return digest;
     }
     if (distinct.size === 0) distinct.set(payload, { field });
     const plain = encoding === 'PAYLOAD_ENCODING_HEXADECIMAL' ? readHex(payload, field) : Buffer.from(payload);
@@ -71,7 +71,12 @@ export function readPayloads({ encoding, hashFunction, payloads, fields }: Paylo
   return { signed, distinct: [...distinct.values()] };
 }
 
-function readStructured(payload: string, encoding: PayloadEncoding, field: string, steps: Steps) {
+function readStructured(
+  payload: string,
+  encoding: PayloadEncoding,
+  field: string,
+  steps: Steps,
+): (Structured & Pick<HashedTypedData, 'digest'>) | undefined {
   try {
     if (encoding === 'PAYLOAD_ENCODING_EIP712') return hashTypedData(payload, steps);
     if (encoding === 'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION') return parseEip7702Authorization(payload, steps);

@@ -8,6 +8,7 @@ import type { TransactionSignature } from './byte-reader.js';
 import { BorshBudget, decodeSolanaArgs } from './contracts/borsh.js';
 import type { SolanaInterface } from './contracts/anchor-idl.js';
 import type { SolanaCall } from './contracts/borsh.js';
+import { severalInterfaces } from './contracts/readable.js';
 import { batchParts, solanaTransfers } from './solana-transfers.js';
 
 /** An account as one message uses it. `key` is base58, or ADDRESS_TABLE_LOOKUP if only the chain knows the key. */
@@ -376,8 +377,9 @@ function lookupsOf(
 }
 
 /**
- * The call in each instruction, by the first of `programs` that has it; undefined if none has. Those of a program whose
- * interface cannot be read are unreadable.
+ * The call in each instruction, by the interface of its program; undefined if it does not have it. Those of a program whose
+ * interface cannot be read are unreadable, and those of one with several: more than one is refused when it is uploaded
+ * (`checkNewContractInterface`).
  */
 export function solanaCalls(
   { instructions }: SolanaTransaction,
@@ -390,12 +392,11 @@ export function solanaCalls(
     byAddress.set(program.address, [...(byAddress.get(program.address) ?? []), program]);
   }
   return instructions.map(({ programKey, data }) => {
-    for (const program of byAddress.get(programKey) ?? []) {
-      if (program.interface instanceof Unreadable) return program.interface;
-      const call = decodeSolanaArgs(program.interface, data, budget);
-      if (call) return call;
-    }
-    return undefined;
+    const [program, ...others] = byAddress.get(programKey) ?? [];
+    if (program === undefined) return undefined;
+    if (others.length > 0) return severalInterfaces(programKey);
+    if (program.interface instanceof Unreadable) return program.interface;
+    return decodeSolanaArgs(program.interface, data, budget);
   });
 }
 

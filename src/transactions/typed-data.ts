@@ -1,7 +1,8 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { addr } from 'micro-eth-signer';
-import type { PolicyValue } from '../domain/policy/types.js';
+import { rulesNumber } from '../domain/activity/rules.js';
+import { unreadable, type PolicyValue } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
 import { isObject, parseJson, quoted, refusal, takeKeccak, toInteger } from './refusals.js';
 
@@ -18,6 +19,13 @@ type FieldType =
   | { readonly kind: 'fixedBytes'; readonly length: number }
   | { readonly kind: 'array'; readonly of: FieldType; readonly length?: number }
   | { readonly kind: 'struct'; readonly name: string };
+
+/** `policy` is what policies see by today's rules. */
+export interface HashedTypedData {
+  readonly digest: Uint8Array;
+  readonly policy: Readonly<Record<string, PolicyValue>>;
+  readonly domainBeforeRules8: PolicyValue;
+}
 
 type Structs = ReadonlyMap<string, readonly Field[]>;
 
@@ -48,10 +56,7 @@ const WORD_LENGTH = 32;
  * does viem sign them: they are omitted, and policies do not see them.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names the member, such as `message.orders[2].price`; OutOfSteps
  */
-export function hashTypedData(
-  json: string,
-  steps: Steps,
-): { readonly digest: Uint8Array; readonly policy: Readonly<Record<string, PolicyValue>> } {
+export function hashTypedData(json: string, steps: Steps): HashedTypedData {
   const payload = parseJson(json, 'typed data', steps);
   if (!isObject(payload))
     throw bad(`is ${quoted(payload)}; send an object with types, domain, primaryType and message`);
@@ -73,10 +78,19 @@ export function hashTypedData(
     digest: keccak_256(concatBytes(...parts, ...(message === undefined ? [] : [message.word]))),
     policy: {
       primary_type: primaryType,
-      domain: domainPolicyValue(hashedDomain.value),
+      domain: domainPolicyValue(hashedDomain.value, structs.get(DOMAIN) ?? []),
       message: message?.value ?? {},
     },
+    domainBeforeRules8: domainBeforeRules8(hashedDomain.value),
   };
+}
+
+/** `eth.eip_712` as policies see it by the rules of that number; today's if absent. */
+export function typedDataPolicyValue(
+  { policy, domainBeforeRules8: domain }: Pick<HashedTypedData, 'policy' | 'domainBeforeRules8'>,
+  rules = rulesNumber,
+): Readonly<Record<string, PolicyValue>> {
+  return rules < 8 ? { ...policy, domain } : policy;
 }
 
 /** A value as it is hashed (32 bytes) and as policies see it. */
@@ -328,9 +342,26 @@ function toWord(number: bigint): Uint8Array {
 }
 
 /**
- * The members that policies know. A domain may declare them with other types, in which case policies cannot read them.
+ * The members that policies know. A domain may declare them with other types than those of EIP-712, in which case policies
+ * cannot read them: what a wallet or a contract makes of an address that is a text, nobody says.
  */
-function domainPolicyValue(domain: PolicyValue): PolicyValue {
+function domainPolicyValue(domain: PolicyValue, fields: readonly Field[]): PolicyValue {
+  const { name, version, chainId, verifyingContract } = domain as Readonly<Record<string, PolicyValue | undefined>>;
+  const declared = (member: string, value: PolicyValue | undefined, usual: string): PolicyValue | undefined => {
+    const text = fields.find((field) => field.name === member)?.text;
+    if (text === undefined || text === usual) return value;
+    return unreadable(`the domain declares ${member} with another type than ${usual}`);
+  };
+  return {
+    name: declared('name', name, 'string'),
+    version: declared('version', version, 'string'),
+    chain_id: typeof chainId === 'bigint' && chainId >= 0n ? chainId : undefined,
+    verifying_contract: declared('verifyingContract', verifyingContract, 'address'),
+  };
+}
+
+/** Under rules before 8, the address could be any text or bytes, and name and version bytes. */
+function domainBeforeRules8(domain: PolicyValue): PolicyValue {
   const { name, version, chainId, verifyingContract } = domain as Readonly<Record<string, PolicyValue | undefined>>;
   const text = (value: PolicyValue | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
   return {

@@ -61,6 +61,7 @@ export function given(...history: readonly OrganizationEvent[]) {
             now: decidedAt,
             newId: () => id(++count),
             policyEnvironment,
+            isRootQuorums,
             ...limits,
           },
           prepared as Recalled & Prepared,

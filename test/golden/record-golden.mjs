@@ -27,7 +27,7 @@ import { apply, nothingLoaded } from '../../dist/ledger/loaded-organization.js';
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
 import { apiKeyPairFromPrivate, send, stampBody, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
-const version = 9;
+const version = 10;
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const base64url = (data) => Buffer.from(data).toString('base64url');
@@ -1358,6 +1358,124 @@ async function lasting(coordinator) {
   await client.submit(type('DELETE_USERS'), { userIds: [leaver.userId] });
 }
 
+/** What rules 8 decide in another way (docs/adr/0121). Under some rules, some of it is refused. */
+async function renamed(coordinator) {
+  const { client } = coordinator;
+  const either = async (promise) => {
+    try {
+      return (await promise).result;
+    } catch (error) {
+      if (![400, 403, 409].includes(error.status)) throw error;
+      return undefined;
+    }
+  };
+  const helper = await coordinator.createUser('Helper');
+  const consensus = `approvers.any(user, user.id == '${helper.userId}')`;
+  const vault = '0x00000000000000000000000000000000000cafe0';
+  const policies = [
+    ['Interfaces', "activity.resource == 'SMART_CONTRACT_INTERFACE'"],
+    ['Claims', "solana.tx.instructions.all(i, i.parsed_instruction_data.instruction_name == 'claim')"],
+    ['Small transfers', `eth.tx.to == '${token.address}' && eth.tx.contract_call_args['value'] <= 1000000`],
+    ['Typed data of the vault', `eth.eip_712.domain.verifying_contract == '${vault}' && eth.eip_712.domain.name == 'Vault'`],
+    ['Typed data of a text', "eth.eip_712.domain.verifying_contract == 'vault'"],
+    ['Typed data of some bytes', "eth.eip_712.domain.name == '0xcafe' && eth.eip_712.domain.version == '1'"],
+  ];
+  for (const [policyName, condition] of policies) await coordinator.createPolicy({ policyName, condition, consensus });
+  const account = (chain, curve, path) => ({
+    curve: `CURVE_${curve}`,
+    pathFormat: 'PATH_FORMAT_BIP32',
+    path,
+    addressFormat: `ADDRESS_FORMAT_${chain}`,
+  });
+  const { result } = await client.submit(type('CREATE_WALLET'), {
+    walletName: 'Treasury',
+    accounts: [account('ETHEREUM', 'SECP256K1', "m/44'/60'/0'/0/0"), account('SOLANA', 'ED25519', "m/44'/501'/0'/0'")],
+  });
+  const [ethereum, solana] = result.createWalletResult.addresses;
+  const program = sha256('program');
+  const payer = Buffer.from(base58.decode(solana));
+  const called = [7, 9].map((first) =>
+    solanaMessage([payer, sha256('receiver'), program], [{ program: 2, accounts: [0, 1], data: [first, 1, 2, 3] }]),
+  );
+  const signs = (chain, signWith, unsignedTransaction) =>
+    either(
+      helper.client.submit(type('SIGN_TRANSACTION_V2'), {
+        signWith,
+        unsignedTransaction,
+        type: `TRANSACTION_TYPE_${chain}`,
+      }),
+    );
+  const signsAll = async () => {
+    for (const message of called) await signs('SOLANA', solana, message.toString('hex'));
+    await signs('ETHEREUM', ethereum, token.transfer);
+  };
+  const instruction = (name, first) => ({ name, discriminator: [first], accounts: [{ name: 'from' }], args: [] });
+  const idlOf = (...instructions) => JSON.stringify({ version: '0.1.0', name: 'program', instructions });
+  const uploads = async (by, chain, smartContractAddress, smartContractInterface) =>
+    (
+      await either(
+        by.submit(type('CREATE_SMART_CONTRACT_INTERFACE'), {
+          smartContractAddress,
+          smartContractInterface,
+          type: `SMART_CONTRACT_INTERFACE_TYPE_${chain}`,
+          label: 'A contract',
+        }),
+      )
+    )?.createSmartContractInterfaceResult.smartContractInterfaceId;
+  const deletes = (by, smartContractInterfaceId) =>
+    either(by.submit(type('DELETE_SMART_CONTRACT_INTERFACE'), { smartContractInterfaceId }));
+
+  // What the quorum named, another names anew.
+  const abiWith = (first) => token.abi.replace('"value"', `"${first}"`);
+  const idl = await uploads(client, 'SOLANA', base58.encode(program), idlOf(instruction('claim', 7)));
+  const abi = await uploads(client, 'ETHEREUM', token.address, abiWith('amount'));
+  await signsAll();
+  // A second one, which no rules allow.
+  await uploads(helper.client, 'SOLANA', base58.encode(program), idlOf(instruction('claim', 9)));
+  await deletes(helper.client, idl);
+  await deletes(helper.client, abi);
+  const [anew, other] = [
+    await uploads(helper.client, 'SOLANA', base58.encode(program), idlOf(instruction('claim', 9))),
+    await uploads(helper.client, 'ETHEREUM', token.address, abiWith('value')),
+  ];
+  await signsAll();
+  await deletes(client, anew ?? idl);
+  await deletes(client, other ?? abi);
+  await signsAll();
+
+  // Domains of typed data that declare their members in several ways.
+  const domains = [
+    ['address', vault, 'string', 'Vault'],
+    ['string', vault, 'string', 'Vault'],
+    ['bytes', vault, 'string', 'Vault'],
+    ['string', 'Vault', 'string', 'Vault'],
+    ['address', vault, 'bytes', '0xcafe'],
+  ];
+  for (const [contractType, verifyingContract, nameType, name] of domains) {
+    const payload = JSON.stringify({
+      types: {
+        EIP712Domain: [
+          { name: 'name', type: nameType },
+          { name: 'version', type: 'string' },
+          { name: 'verifyingContract', type: contractType },
+        ],
+        Vote: [{ name: 'yes', type: 'bool' }],
+      },
+      domain: { name, version: '1', verifyingContract },
+      primaryType: 'Vote',
+      message: { yes: true },
+    });
+    await either(
+      helper.client.submit(type('SIGN_RAW_PAYLOAD_V2'), {
+        signWith: ethereum,
+        payload,
+        encoding: 'PAYLOAD_ENCODING_EIP712',
+        hashFunction: 'HASH_FUNCTION_NO_OP',
+      }),
+    );
+  }
+}
+
 /** What a story needs besides the usual settings. */
 const settingsOf = {
   people: { ALLOW_PRIVATE_NETWORK: 'true' },
@@ -1367,7 +1485,7 @@ const settingsOf = {
   },
 };
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits, meter, unasked, handed, lasting };
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits, meter, unasked, handed, lasting, renamed };
 for (const [name, story] of Object.entries(stories)) {
   if (only === undefined || only === name) await record(name, story);
 }

@@ -1,7 +1,7 @@
 import { activities } from '../../src/activities/index.js';
 import { SolverProcess } from '../../src/cli/solver.js';
 import { buildRegistry } from '../../src/decide/registry.js';
-import type { Policy } from '../../src/domain/policy/types.js';
+import { Unreadable, type Policy } from '../../src/domain/policy/types.js';
 import { analysedActivities } from '../../src/lab/analysed-activities.js';
 import { analyse } from '../../src/lab/analysis.js';
 import type { AnalysisQuestion, AnalysisSubject, Solve } from '../../src/lab/analysis-subject.js';
@@ -119,18 +119,24 @@ it('knows which names decoders give', async () => {
   expect(new Set(scripts)).toEqual(decodedNames['BitcoinOutput.address_type']);
 });
 
-it('knows that the contract of typed data is any text in lower case', async () => {
-  const types = {
-    EIP712Domain: [{ name: 'verifyingContract', type: 'string' }],
-    Vote: [{ name: 'yes', type: 'bool' }],
+it('knows that the contract of typed data is an address, or cannot be read', async () => {
+  const contractAs = (type: string, verifyingContract: string) => {
+    const types = { EIP712Domain: [{ name: 'verifyingContract', type }], Vote: [{ name: 'yes', type: 'bool' }] };
+    const typedData = { types, domain: { verifyingContract }, primaryType: 'Vote', message: { yes: true } };
+    return (hashTypedData(JSON.stringify(typedData)).policy['domain'] as { verifying_contract: unknown })
+      .verifying_contract;
   };
-  const typedData = { types, domain: { verifyingContract: 'Vault' }, primaryType: 'Vote', message: { yes: true } };
-  expect(hashTypedData(JSON.stringify(typedData)).policy).toMatchObject({ domain: { verifying_contract: 'vault' } });
+  const address = `0x${'ab'.repeat(20)}`;
+  expect(contractAs('address', address)).toBe(address);
+  for (const type of ['string', 'bytes', 'bytes20']) {
+    expect(contractAs(type, type === 'string' ? 'Vault' : address)).toBeInstanceOf(Unreadable);
+  }
   const named = (clause: string) =>
     can(subjectOf({ condition: `eth.eip_712.domain.verifying_contract${clause}` }), 'SIGN_RAW_PAYLOAD');
-  expect(await named(" == 'vault'")).toMatchObject({ answer: 'yes' });
-  expect(await named("[0] == 'v'")).toMatchObject({ answer: 'yes' });
-  expect(await named(" == 'VAULT'")).toMatchObject({ answer: 'yes' });
+  expect(await named(` == '${address}'`)).toMatchObject({ answer: 'yes' });
+  expect(await named(` == '${address.toUpperCase().replace('X', 'x')}'`)).toMatchObject({ answer: 'yes' });
+  expect(await named(" == 'vault'")).toMatchObject({ answer: 'no' });
+  expect(await named("[0] == 'v'")).toMatchObject({ answer: 'no' });
 });
 
 it('knows what takes no votes, and who deletes a sub-organization', async () => {

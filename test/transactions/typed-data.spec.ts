@@ -2,7 +2,8 @@ import { TypedDataEncoder, type TypedDataField } from 'ethers';
 import fc from 'fast-check';
 import { hashTypedData as hashWithViem, serializeTypedData, type TypedDataDefinition } from 'viem';
 import { CoordinatorError } from '../../src/domain/errors.js';
-import type { PolicyValue } from '../../src/domain/policy/types.js';
+import { unreadable, type PolicyValue } from '../../src/domain/policy/types.js';
+import { typedDataPolicyValue } from '../../src/transactions/typed-data.js';
 import { hashTypedData } from './decoders.js';
 import { readVectors } from '../keyring/read-vectors.js';
 
@@ -84,7 +85,11 @@ describe('published vectors', () => {
     // The digest of this one is not published, and ethers cannot say it: its domain has texts for addresses and salt.
     const greenfield = vectors.find(({ file }) => file === 'eip712_greenfield.json')!.typedData;
     expect(digestOf(greenfield)).toBe(hashWithViem(greenfield as unknown as TypedDataDefinition));
-    expect(policyOf(greenfield)).toMatchObject({ domain: { chain_id: 5600n, verifying_contract: 'greenfield' } });
+    const hashed = hashTypedData(JSON.stringify(greenfield));
+    const declaredAsText = unreadable('the domain declares verifyingContract with another type than address');
+    expect(hashed.policy).toMatchObject({ domain: { chain_id: 5600n, verifying_contract: declaredAsText } });
+    const before = typedDataPolicyValue(hashed, 7);
+    expect(before).toMatchObject({ domain: { chain_id: 5600n, verifying_contract: 'greenfield' } });
   });
 });
 
@@ -426,6 +431,37 @@ describe('the domain', () => {
       message,
     });
     expect(digestOf(data)).toBe(TypedDataEncoder.hash({}, types, message));
+  });
+
+  test('what it declares with another type than EIP-712 is unreadable for policies, and was text by older rules', () => {
+    const read = `0x${'ab'.repeat(20)}`;
+    const usual = [
+      ['name', 'string'],
+      ['version', 'string'],
+      ['verifyingContract', 'address'],
+    ] as const;
+    const ofPolicies = { name: 'name', version: 'version', verifyingContract: 'verifying_contract' };
+    for (const [member, type] of usual) {
+      for (const other of ['string', 'bytes', 'bytes20', 'address', 'string[]']) {
+        const domain = {
+          name: 'x',
+          version: '1',
+          verifyingContract: read,
+          [member]: other === 'string[]' ? [read] : read,
+        };
+        const fields = usual.map(([name, one]) => ({ name, type: name === member ? other : one }));
+        const hashed = hashTypedData(
+          JSON.stringify({ types: { ...types, EIP712Domain: fields }, primaryType: 'T', domain, message }),
+        );
+        const seen = (policy: PolicyValue) =>
+          (policy as { domain: Record<string, PolicyValue | undefined> }).domain[ofPolicies[member]];
+        const doubt = unreadable(`the domain declares ${member} with another type than ${type}`);
+        expect([member, other, seen(hashed.policy)]).toEqual([member, other, other === type ? read : doubt]);
+        const before = seen(typedDataPolicyValue(hashed, 7));
+        expect([member, other, before]).toEqual([member, other, other === 'string[]' ? undefined : read]);
+        expect(seen(typedDataPolicyValue(hashed))).toEqual(seen(hashed.policy));
+      }
+    }
   });
 
   test('what it does not declare is not signed, and not there for policies', () => {

@@ -13,6 +13,7 @@ import {
   type PayloadsToRead,
   type Structured,
 } from '../../transactions/payloads.js';
+import { typedDataPolicyValue } from '../../transactions/typed-data.js';
 import type { ToReadAhead } from '../define-activity.js';
 import { Readings } from '../readings.js';
 import { keyResources, signsWithSchnorr, type BytesToSign } from './signing-params.js';
@@ -99,9 +100,8 @@ export function payloadReader<Intent extends RawIntent>(
       const resources = keyResources(key, organization, rules);
       const name = intent.encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
       const opaque = opaqueTo(intent.encoding, key);
-      const seen = (one: Structured): PolicyValue => (name === 'eip_712' ? one : authorizationPolicyValue(one, rules));
       return read(intent, key).distinct.map(({ field, structured }) => {
-        const eth = structured === undefined ? opaque : { [name]: seen(structured) };
+        const eth = structured === undefined ? opaque : { [name]: structuredValue(structured, rules) };
         return { name: field, resources: eth === undefined ? resources : { ...resources, eth } };
       });
     },
@@ -114,6 +114,12 @@ export function payloadReader<Intent extends RawIntent>(
       return readings.ahead(intent, '', toRead(intent, signingKeyOf(organization, intent.signWith)), steps);
     },
   };
+}
+
+/** A payload that describes itself, as the rules of that number see it. */
+function structuredValue({ policy, domainBeforeRules8 }: Structured, rules: number | undefined): PolicyValue {
+  if (domainBeforeRules8 === undefined) return authorizationPolicyValue(policy, rules);
+  return typedDataPolicyValue({ policy, domainBeforeRules8 }, rules);
 }
 
 /**

@@ -73,24 +73,16 @@ function domainOf(facts: Readonly<Record<string, PolicyValue>>, path: string) {
   const name = isMissing('name') ? undefined : (textIn(said('name'), `${path}.name`) ?? 'Example');
   const version = isMissing('version') ? undefined : (textIn(said('version'), `${path}.version`) ?? '1');
   const chainId = isMissing('chain_id') ? undefined : (unsignedIn(said('chain_id'), `${path}.chain_id`, 256) ?? 1n);
-  const contract = textIn(said('verifying_contract'), `${path}.verifying_contract`);
+  const contract = bytesIn(said('verifying_contract'), `${path}.verifying_contract`, '0x', 20);
   const domain = {
     ...(name === undefined ? {} : { name }),
     ...(version === undefined ? {} : { version }),
     ...(chainId === undefined ? {} : { chainId: String(chainId) }),
     ...(contract === undefined ? {} : { verifyingContract: contract }),
   };
-  // A domain may declare its members otherwise than usual.
-  const types = { name: 'string', version: 'string', chainId: 'uint256' };
-  const fields = Object.keys(domain).map((member) => ({
-    name: member,
-    type:
-      member === 'verifyingContract'
-        ? isAddress(contract ?? '')
-          ? 'address'
-          : 'string'
-        : types[member as keyof typeof types],
-  }));
+  // With other types, policies could not read them.
+  const types = { name: 'string', version: 'string', chainId: 'uint256', verifyingContract: 'address' };
+  const fields = Object.keys(domain).map((member) => ({ name: member, type: types[member as keyof typeof types] }));
   return { domain, fields, shown: { name, version, chain_id: chainId, verifying_contract: contract } };
 }
 

@@ -19,5 +19,8 @@
  *
  * 7: what stands for several things is in doubt for each, votes whose credential is gone are nobody's word, and votes have
  * room (docs/adr/0118).
+ *
+ * 8: an interface that policies read by stays until the root quorum deletes it, and the domain of typed data is read as
+ * EIP-712 declares it (docs/adr/0121).
  */
-export const rulesNumber = 7;
+export const rulesNumber = 8;

@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../errors.js';
+import type { ContractInterface } from '../organization/contract-interfaces.js';
 import type { OrganizationView } from '../organization/organization.js';
 import { compileClause } from './language.js';
 import type { PolicyEnvironment } from './namespaces.js';
@@ -156,6 +157,36 @@ export function checkNoDenialReads(
     if (policy.effect !== 'EFFECT_DENY' || condition === undefined || !reads(condition, readOfInterfaces)) continue;
     if (truthFor(condition, contractAddress.toLowerCase()) === false) continue;
     throw namedByDenial(`calls of contract \`${contractAddress}\``, policy);
+  }
+}
+
+/** What interfaces name, by their type. */
+const namedByInterfaces: Readonly<Record<ContractInterface['type'], ReadonlySet<string>>> = {
+  SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM: readOfInterfaces,
+  SMART_CONTRACT_INTERFACE_TYPE_SOLANA: new Set(['SolanaInstruction.parsed_instruction_data']),
+};
+
+/**
+ * Refuses to delete the interface of a contract or program while a policy reads calls by it, whatever its effect: another
+ * interface in its place could give the same calls other names, so that an ALLOW applies to them or a DENY does not any
+ * more. A policy that its `eth.tx.to` alone makes false for this contract does not count.
+ * @throws {CoordinatorError} FAILED_PRECONDITION that names the policy
+ */
+export function checkNoPolicyReads(
+  { type, smartContractAddress }: Pick<ContractInterface, 'type' | 'smartContractAddress'>,
+  environment: PolicyEnvironment,
+  { policies }: OrganizationView,
+): void {
+  for (const { policyId, policyName, condition: text } of policies.values()) {
+    const condition = compiledOrUndefined(text, 'condition', environment);
+    if (condition === undefined || !reads(condition, namedByInterfaces[type])) continue;
+    const isEthereum = type === 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM';
+    if (isEthereum && truthFor(condition, smartContractAddress.toLowerCase()) === false) continue;
+    throw new CoordinatorError(
+      'FAILED_PRECONDITION',
+      `policy \`${policyId}\` (\`${policyName}\`) reads calls of \`${smartContractAddress}\` by this interface, and would read ` +
+        'them otherwise by another: only the root quorum can delete it while the policy is there',
+    );
   }
 }
 

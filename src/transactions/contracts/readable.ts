@@ -4,6 +4,11 @@ import { hex } from '../byte-reader.js';
 
 export const TOO_LONG = 'the arguments take too long to read';
 
+/** Each was uploaded to name what policies read, and which of them is right cannot be told. */
+export function severalInterfaces(address: string): Unreadable {
+  return unreadable(`there are several interfaces of ${address}; delete all but one`);
+}
+
 /** Thrown by what reads arguments and caught by `orUnreadable`: what is decoded was written by somebody else. */
 export class Malformed extends Error {}
 
