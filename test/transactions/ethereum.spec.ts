@@ -414,6 +414,21 @@ describe('policies read', () => {
     expect(policyValue({ ...call, data: '0xa9059c' }, [])).toMatchObject(unknown(notApplicable));
   });
 
+  test('several interfaces of a contract: none counts, whether they agree or not', () => {
+    const call = { type: 2, chainId: 1, to: token, data };
+    const other = parseContractInterface('ETHEREUM', '[{"name":"other","inputs":[]}]');
+    const several = new Unreadable(`there are several interfaces of ${token.toLowerCase()}; delete all but one`);
+    for (const second of [abi, other]) {
+      for (const pair of [
+        [abi, second],
+        [second, abi],
+      ]) {
+        const interfaces = pair.map((one) => ({ address: token, interface: one }));
+        expect(policyValue(call, interfaces)).toMatchObject(unknown(several));
+      }
+    }
+  });
+
   test('what a call leaves out at its end is zero', () => {
     const call = { type: 2, chainId: 1, to: token, data: data.slice(0, -2) };
     expect(policyValue(call)).toMatchObject({ contract_call_args: { to: wallet.address.toLowerCase(), value: 0n } });

@@ -458,6 +458,25 @@ describe('Solana transactions that @solana/kit built', () => {
     });
   });
 
+  it('are not read by several interfaces of one program, whether they agree or not', () => {
+    const program = account(20);
+    const idlOf = (name: string, first: number) =>
+      parseContractInterface('SOLANA', JSON.stringify({ instructions: [{ name, discriminator: [first], args: [] }] }));
+    const transaction = parseUnsignedSolana(wire(compile([instruction(program, [[PAYER, WRITABLE_SIGNER]], [9])])));
+    const several = new Unreadable(`there are several interfaces of ${program}; delete all but one`);
+    for (const second of [idlOf('withdraw', 9), idlOf('harmless', 9), idlOf('other', 8)]) {
+      for (const pair of [
+        [idlOf('withdraw', 9), second],
+        [second, idlOf('withdraw', 9)],
+      ]) {
+        const programs = pair.map((one) => ({ address: program, interface: one }));
+        expect(solanaPolicyValue(transaction, programs)).toMatchObject({
+          instructions: [{ parsed_instruction_data: several }],
+        });
+      }
+    }
+  });
+
   it.each(['legacy', 0] as const)(
     'are read as the kit reads them (%s)',
     (version) => {
