@@ -49,9 +49,13 @@ export function callerOf(
     if (!attestation) throw attestedElsewhere(type);
     return attestedCaller(stamp, attestation, organization, now);
   }
-  if (submittersOf(definition).is === 'invited') return invitedCaller(stamp, organization, now);
+  const { is, parents } = submittersOf(definition);
+  if (is === 'invited') return invitedCaller(stamp, organization, now);
   const homes = homesOf(definition, organization, parent);
-  return resolveCaller(stamp, homes.organization, homes.parent, now, passkey?.publicKey);
+  return resolveCaller(stamp, homes.organization, homes.parent, now, {
+    passkeyKey: passkey?.publicKey,
+    isParentsToo: parents === 'too',
+  });
 }
 
 /** @throws {CoordinatorError} UNAUTHENTICATED for a kind of stamp that a verb does not take */

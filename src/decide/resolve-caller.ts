@@ -3,6 +3,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { isExpired, type Authenticator } from '../domain/organization/credentials.js';
 import {
   apiKeyCredential,
+  apiKeyOf,
   attestedCredential,
   authenticatorCredential,
   credentialsOf,
@@ -27,26 +28,33 @@ export interface Caller {
   readonly authenticator?: Authenticator;
 }
 
+/** What decides between an organization and its parent where both have the credential. */
+interface Between {
+  /** The public key that signed, of those registered under the credential id of a passkey: anyone can register the id. */
+  readonly passkeyKey?: string | undefined;
+  /** Whether the parent's users submit the verb in the organization, too. */
+  readonly isParentsToo?: boolean;
+}
+
 /**
  * Looks up the stamp's credential in the named organization, then in its parent; if both have it, the named one wins
- * (client protocol 1.4), but for the key of the parent's auth proxy, which everybody else logs in by. The stamp's signature was verified before, or, for a passkey, is verified next.
+ * (client protocol 1.4), unless it is the parent's (`isParents`). The stamp's signature was verified before, or, for a
+ * passkey, is verified next.
  * @throws {CoordinatorError} UNAUTHENTICATED: PUBLIC_KEY_NOT_FOUND, CREDENTIAL_NOT_FOUND, API_KEY_EXPIRED,
  * SIGNATURE_INVALID
- * @param passkeyKey the public key that signed, of those registered under the credential id of a passkey: anyone can register the id
  */
 export function resolveCaller(
   stamp: OwnStamp,
   organization: OrganizationView,
   parent: OrganizationView | undefined,
   now: number,
-  passkeyKey?: string,
+  between: Between = {},
 ): Caller {
-  // Any user of a sub-organization can read this key in its history, and add it as their own.
-  const isProxy = stamp.kind === 'api-key' && parent?.authProxy?.publicKey === stamp.publicKey;
-  // A passkey that signed, and is gone by now, is refused as whoever has its id.
-  const isSigner = (home: OrganizationView | undefined): boolean =>
-    stamp.kind === 'webauthn' && home !== undefined && passkeyOf(home, stamp.credentialId)?.publicKey === passkeyKey;
-  const isParents = isProxy || (isSigner(parent) && !isSigner(organization));
+  const isParents =
+    parent !== undefined &&
+    (stamp.kind === 'api-key'
+      ? isParentsKey(stamp.publicKey, organization, parent, between)
+      : isParentsPasskey(stamp.credentialId, organization, parent, between));
   for (const home of isParents ? [parent, organization] : [organization, parent]) {
     const caller = home && callerIn(home, stamp, now);
     if (caller) return caller;
@@ -60,6 +68,34 @@ export function resolveCaller(
         `credential ID could not be found in organization or its parent organization: organizationId=${organizationId} credentialId=${stamp.credentialId}`,
         { category: 'CREDENTIAL_NOT_FOUND' },
       );
+}
+
+/**
+ * Whether a key that an organization may have, too, is its parent's. The public keys of those who log others in for the parent stand
+ * in the organization's history: a user there could add one as their own, and keep everybody else out.
+ */
+function isParentsKey(
+  publicKey: string,
+  organization: OrganizationView,
+  parent: OrganizationView,
+  { isParentsToo = false }: Between,
+): boolean {
+  if (parent.authProxy?.publicKey === publicKey) return true;
+  const [own, parents] = [apiKeyOf(organization, publicKey), apiKeyOf(parent, publicKey)];
+  if (!own || !parents || !isParentsToo) return false;
+  // What the founding brought is the word of who founded it.
+  return own.createdAt > organization.createdAt && own.createdAt > parents.createdAt;
+}
+
+/** Whether, of two passkeys with one credential id, the parent's has signed. One that is gone by now is refused as whoever has its id. */
+function isParentsPasskey(
+  credentialId: string,
+  organization: OrganizationView,
+  parent: OrganizationView,
+  { passkeyKey }: Between,
+): boolean {
+  const isSigner = (home: OrganizationView): boolean => passkeyOf(home, credentialId)?.publicKey === passkeyKey;
+  return isSigner(parent) && !isSigner(organization);
 }
 
 /**

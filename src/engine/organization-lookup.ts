@@ -4,7 +4,7 @@ import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { passkeyClaim, type ClaimedIdentifier, type Found } from '../domain/organization/claims.js';
 import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
-import { passkeyOf } from '../domain/organization/credentials-of-users.js';
+import { apiKeyOf, passkeyOf } from '../domain/organization/credentials-of-users.js';
 import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { contactKey } from '../domain/contact-key.js';
@@ -182,10 +182,6 @@ export class OrganizationLookup {
 }
 
 type Dated = Pick<ApiKey | Authenticator, 'createdAt'>;
-
-function apiKeyOf({ apiKeyOwners, users }: OrganizationView, publicKey: string): ApiKey | undefined {
-  return users.get(apiKeyOwners.get(publicKey) ?? '')?.apiKeys.find((one) => one.publicKey === publicKey);
-}
 
 /**
  * A parent's token is valid in its sub-organizations; a sub-organization's is valid nowhere else (client protocol 8.1).

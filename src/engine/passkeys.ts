@@ -31,7 +31,9 @@ export async function verifyPasskey(
   checkWebAuthnChallenge(stamp, body);
   const { organizationId } = organization;
   const now = decisionTime(clock, organization, parent);
-  const caller = resolveCaller(stamp, organization, parent, now, await signingKey(stamp, { organization, parent }));
+  const caller = resolveCaller(stamp, organization, parent, now, {
+    passkeyKey: await signingKey(stamp, { organization, parent }),
+  });
   const { authenticator } = caller;
   // From the organization that the passkey belongs to: a sub-organization does not decide where its parent's passkeys
   // may be used.

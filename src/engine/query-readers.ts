@@ -81,7 +81,7 @@ export class QueryReaders {
     // Read access is decided on the stream's state, so that a revoked credential stops working at once.
     const now = decisionTime(this.ports.clock, organization, parent);
     const passkeyKey = by.kind === 'webauthn' ? await signingKey(by, { organization, parent }) : undefined;
-    const caller = resolveCaller(by, organization, parent, now, passkeyKey);
+    const caller = resolveCaller(by, organization, parent, now, { passkeyKey });
     checkMayRead(path, caller, organization, parent, now);
     if (by.kind === 'webauthn') await verifyPasskey(by, body, { organization, parent }, this.ports);
     return { organization, caller };

@@ -22,7 +22,7 @@ import type { ProjectedEvent, ReadModel } from './read-model.js';
  */
 export const claimsModel: ReadModel = {
   name: 'claims',
-  version: 3,
+  version: 4,
   tables: ['claim_organizations', 'claims', 'claim_streams', 'outranked_claims', 'passkey_counters'],
   // A stranger may assert other people's identifiers as often as sign-ups allow, so every query has its own index.
   schema: `
@@ -37,7 +37,7 @@ export const claimsModel: ReadModel = {
       parent_id TEXT NOT NULL, value TEXT NOT NULL, owner TEXT NOT NULL, credential_id TEXT, public_key TEXT,
       asserted INTEGER NOT NULL, expires INTEGER, is_member_made INTEGER NOT NULL, is_alone INTEGER NOT NULL,
       is_signup_key INTEGER NOT NULL, proved INTEGER, proved_by TEXT, is_due INTEGER NOT NULL DEFAULT 0,
-      recorded INTEGER, outranks INTEGER NOT NULL DEFAULT 0,
+      recorded INTEGER, outranks INTEGER NOT NULL DEFAULT 0, written TEXT,
       PRIMARY KEY (organization_id, ref, kind)
     ) WITHOUT ROWID;
     CREATE INDEX claims_by_owner ON claims (organization_id, owner);
@@ -210,6 +210,8 @@ interface NewClaim extends ClaimedIdentifier {
   /** Milliseconds since the epoch. */
   readonly expires?: number;
   readonly isShortLived?: boolean;
+  /** A contact as its owner wrote it. */
+  readonly written?: string;
 }
 
 /** Removes claims of one sub-organization; undefined for an organization without a parent. */
@@ -219,7 +221,7 @@ function claimsOf(rows: Rows, families: Families, { organizationId, position }: 
   const isFounding = organization['is_founding'] === 1;
   const isMemberMade = organization['founded_by'] === null;
 
-  function add({ kind, value, ref, owner, passkey, expires, isShortLived = false }: NewClaim): void {
+  function add({ kind, value, ref, owner, passkey, expires, isShortLived = false, written }: NewClaim): void {
     const { credentials } = rows.get(
       'UPDATE claim_organizations SET credentials = credentials + 1 WHERE organization_id = ? RETURNING credentials',
       organizationId,
@@ -230,7 +232,8 @@ function claimsOf(rows: Rows, families: Families, { organizationId, position }: 
     }
     rows.run(
       `INSERT OR REPLACE INTO claims (organization_id, ref, kind, parent_id, value, owner, credential_id, public_key,
-         asserted, expires, is_member_made, is_alone, is_signup_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         asserted, expires, is_member_made, is_alone, is_signup_key, written)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       organizationId,
       ref,
       kind,
@@ -244,6 +247,7 @@ function claimsOf(rows: Rows, families: Families, { organizationId, position }: 
       Number(isFounding && isMemberMade),
       Number(isAlone && kind === 'PUBLIC_KEY'),
       Number(isFounding && !isMemberMade && isShortLived),
+      written ?? null,
     );
   }
 
@@ -254,16 +258,21 @@ function claimsOf(rows: Rows, families: Families, { organizationId, position }: 
     putContact(kind: 'EMAIL' | 'PHONE_NUMBER', contact: string | undefined, userId: string): void {
       if (contact === undefined) return;
       const value = contactKey(contact);
+      const place = [organizationId, userId, kind] as const;
       const held = rows.get(
-        'SELECT value FROM claims WHERE organization_id = ? AND ref = ? AND kind = ?',
-        organizationId,
-        userId,
-        kind,
+        'SELECT value, written FROM claims WHERE organization_id = ? AND ref = ? AND kind = ?',
+        ...place,
       );
+      if (held?.['value'] === value) {
+        if (held['written'] === contact) return;
+        // The proof was of the contact as it was written (`userUpdated`): nobody logs in by this one until it is proved again.
+        release(rows, ...place);
+        rows.run('UPDATE claims SET written = ? WHERE organization_id = ? AND ref = ? AND kind = ?', contact, ...place);
+        return;
+      }
       // The proof was of the old contact.
-      if (held?.['value'] === value) return;
-      rows.run('DELETE FROM claims WHERE organization_id = ? AND ref = ? AND kind = ?', organizationId, userId, kind);
-      if (contact) add({ kind, value, ref: userId, owner: userId });
+      rows.run('DELETE FROM claims WHERE organization_id = ? AND ref = ? AND kind = ?', ...place);
+      if (contact) add({ kind, value, ref: userId, owner: userId, written: contact });
     },
   };
 }

@@ -3,6 +3,7 @@ import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { CheckedVaults } from './checked-vaults.js';
 import { everythingIn } from './everything.js';
 import type { KeptProgress } from './kept-progress.js';
+import type { SavedHeads } from './saved-heads.js';
 import { StampThread } from './stamp-thread.js';
 import { problemWith } from './verify-vote.js';
 import { History, linkOf } from './checked-history.js';
@@ -42,6 +43,8 @@ export interface VerifyOptions {
   readonly threads?: boolean;
   /** Where it saves its progress, and continues from after an interruption. */
   readonly progress?: KeptProgress;
+  /** Heads of an earlier verification, which the streams must go on from; the caller keeps those of this one. */
+  readonly heads?: SavedHeads | undefined;
   /** Findings after which it stops; 100 by default. */
   readonly maxFindings?: number;
 }
@@ -56,7 +59,7 @@ const progressEvery = 1_000;
  */
 export async function verifyHistory(
   store: EventReader,
-  { registry, onProgress, onEvent, threads = false, progress, maxFindings = 100 }: VerifyOptions,
+  { registry, onProgress, onEvent, threads = false, progress, heads, maxFindings = 100 }: VerifyOptions,
 ): Promise<Verification> {
   const thread = threads ? new StampThread() : undefined;
   const history = new History(store, registry, thread ?? { problemWith, isBusy: true });
@@ -71,6 +74,7 @@ export async function verifyHistory(
     for await (const recorded of everythingIn(store)) {
       await onEvent?.(recorded);
       vaults.take(recorded);
+      heads?.take(recorded);
       if (++events % progressEvery === 0) onProgress?.(events, Number(recorded.position) / Number(head));
       if (kept && recorded.position <= kept.position) {
         if (recorded.position === kept.position) isKnown = linkOf(recorded) === kept.hash;
@@ -88,6 +92,7 @@ export async function verifyHistory(
     if (!isKnown) throw new Error('the saved progress is of another history: remove its file, or choose another');
     if (history.findings.length < maxFindings) {
       history.end();
+      history.findings.push(...(heads?.findings(head) ?? []));
       for await (const finding of vaults.missing(store, history.folded())) {
         if (history.findings.push(finding) >= maxFindings) break;
       }

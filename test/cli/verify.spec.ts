@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { submitted } from '../../src/cli/activities.js';
 import { Terminal } from '../../src/cli/terminal.js';
 import { eventsFile } from '../../src/ledger/stores/open-event-store.js';
@@ -38,6 +39,79 @@ test('a store without its vaults has lost its keys, however well its decisions v
   ]) {
     expect(out).toMatch(holds);
   }
+});
+
+describe('heads that were saved', () => {
+  const seed = 'saved heads';
+  const at = new Date('2026-11-28');
+  const named = (one: TestCoordinator, userTagName: string) =>
+    one.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName, userIds: [] });
+  const verifies = (data: string) => user.types(['verify', '--data-dir', data, '--heads', 'heads.json']);
+  const kept = () => readFile(user.path('heads.json'), 'utf8');
+
+  test('are those that later histories go on from: what was cut off or recorded otherwise since is found', async () => {
+    const [one, other] = await Promise.all([startCoordinator({ seed, at }), startCoordinator({ seed, at })]);
+    try {
+      const copied = (data: string, of: TestCoordinator) => copyToFolder(user.path(data), of, { withVaults: true });
+      await copied('first', one);
+      expect(await verifies('first')).toMatchObject({ code: 0, out: expect.not.stringContaining('heads') as string });
+      await named(one, 'deposits');
+      await copied('later', one);
+      expect(await verifies('later')).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^Nothing is wrong: .*; \d heads as they were saved/) as string,
+      });
+      const saved = await kept();
+
+      // The chain of the shorter history is whole.
+      expect(await user.types(['verify', '--data-dir', 'first'])).toMatchObject({ code: 0 });
+      const cut = await verifies('first');
+      expect(cut.code).toBe(1);
+      expect(cut.out).toMatch(
+        /^1 finding .*\n {2}organization-\S+ @ \d+: the stream had this event when `\S+heads\.json` was saved, and ends at revision \d+ now\n/,
+      );
+
+      // Whoever can seal again replaces what nothing later depends on.
+      await named(other, 'withdrawals');
+      await named(other, 'others');
+      await copied('other', other);
+      expect(await user.types(['verify', '--data-dir', 'other'])).toMatchObject({ code: 0 });
+      const changed = await verifies('other');
+      expect(changed.code).toBe(1);
+      // Its boots were others, too.
+      expect(changed.out).toMatch(/^2 findings .*\n {2}installation-boots @ /);
+      expect(changed.out).toMatch(/\n {2}organization-\S+ @ \d+: its link was `[0-9a-f]{64}` when `/);
+      expect(await kept()).toBe(saved);
+
+      const { heads, ...rest } = JSON.parse(saved) as { heads: Record<string, object> };
+      const more = { ...heads, 'organization-gone': { revision: 3, hash: 'ab' } };
+      await writeFile(user.path('heads.json'), JSON.stringify({ ...rest, heads: more }));
+      const gone = await verifies('later');
+      expect(gone.out).toMatch(
+        /\n {2}organization-gone @ 3: the stream had this event when `\S+` was saved, and is gone now\n/,
+      );
+    } finally {
+      await Promise.all([one.close(), other.close()]);
+    }
+  });
+
+  test.each([
+    '',
+    '{}',
+    '{"format":"countersign heads 1"}',
+    '{"format":"countersign heads 1","heads":{"a":{"hash":"ab"}}}',
+  ])('are not read from %j, which is left as it is', async (text) => {
+    await copyToFolder(user.path('data'), coordinator, { withVaults: true });
+    await writeFile(user.path('heads.json'), text);
+    const { code, error } = await verifies('data');
+    expect([code, error]).toEqual([2, expect.stringMatching(/heads\.json` does not have heads that were saved by/)]);
+    expect(await kept()).toBe(text);
+  });
+
+  test('are of a store, and not of what a coordinator shows', async () => {
+    const { code, error } = await user.types(['verify', '--profile', 'x', '--heads', 'heads.json']);
+    expect([code, error]).toEqual([2, expect.stringContaining('--heads is of a store')]);
+  });
 });
 
 test('no stream and no event can control the terminal of who verifies', async () => {

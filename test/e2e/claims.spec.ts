@@ -607,6 +607,52 @@ test('a public sign-up in which nothing was proved within an hour lapses', async
   }
 });
 
+test('whoever adds the key of the parent’s back end as their own keeps nobody from being logged in by it', async () => {
+  const backEnd = await coordinator.createUser('Back end');
+  await coordinator.createPolicy({
+    policyName: 'The back end logs people in',
+    condition: "activity.type == 'ACTIVITY_TYPE_EMAIL_AUTH_V3'",
+    consensus: `approvers.any(user, user.id == '${backEnd.userId}')`,
+  });
+  const [boss, other] = [coordinator.newKey(), coordinator.newKey()];
+  const userEmail = 'boss@example.com';
+  const person = { userName: 'Boss', userEmail, authenticators: [], oauthProviders: [] };
+  const found = async (...keys: ApiKeyPair[]) => {
+    const made = await coordinator.client.submit(createSubOrganization, {
+      subOrganizationName: 'Sub',
+      rootUsers: [{ ...person, apiKeys: keys.map((key) => apiKey(key)) }],
+      rootQuorumThreshold: 1,
+    });
+    return resultOf<{ subOrganizationId: string; rootUserIds: string[] }>(made);
+  };
+  const { subOrganizationId } = await found(boss);
+  const made = await clientOf(subOrganizationId, boss).submit('ACTIVITY_TYPE_CREATE_USERS_V3', {
+    users: [{ userName: 'Other', userTags: [], apiKeys: [apiKey(other)], authenticators: [], oauthProviders: [] }],
+  });
+  const [userId] = resultOf<{ userIds: string[] }>(made).userIds;
+  const loggedIn = (organizationId: string) =>
+    clientOf(organizationId, backEnd.key).submit('ACTIVITY_TYPE_EMAIL_AUTH_V3', {
+      email: userEmail,
+      targetPublicKey: coordinator.newKey().publicKey,
+      emailCustomization: { appName: 'App' },
+    });
+  coordinator.clock.advance('4m');
+  const added = (by: ApiKeyPair, key: ApiKeyPair) =>
+    clientOf(subOrganizationId, by).submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+      userId: userId!,
+      apiKeys: [apiKey(key)],
+    });
+  await added(other, backEnd.key);
+  expect(await loggedIn(subOrganizationId)).toMatchObject({ votes: [{ userId: backEnd.userId }] });
+  // Only in the verbs that the parent's members submit there, too.
+  expect(await added(backEnd.key, coordinator.newKey())).toMatchObject({ votes: [{ userId }] });
+
+  // A key that the founding brought is the user's (client protocol 1.4).
+  const founded = await found(backEnd.key);
+  coordinator.clock.advance('4m');
+  expect(await loggedIn(founded.subOrganizationId)).toMatchObject({ votes: [{ userId: founded.rootUserIds[0] }] });
+});
+
 test('what was proved holds over a restart, and is recorded once', async () => {
   const own = await startCoordinator({ store: 'sqlite', seed: 'claims' });
   try {

@@ -38,6 +38,8 @@ beforeAll(async () => {
 });
 afterAll(() => coordinator.close());
 
+/** One contact gets so many codes at a time. */
+const later = () => coordinator.clock.advance('6m');
 const newContact = () => `contact-${++count}@example.com`;
 const nothing = { apiKeys: [], authenticators: [], oauthProviders: [] };
 const apiKey = ({ publicKey, curve }: ApiKeyPair) => ({
@@ -359,6 +361,21 @@ describe('a contact that the parent’s members assert', () => {
   });
 });
 
+test('a proved address that its owner writes otherwise is proved no more, and whoever proves it next has it', async () => {
+  const [contact, key] = [newContact(), coordinator.newKey()];
+  const first = await signedUp(contact, { apiKeys: [apiKey(key)] });
+  expect(await logsIn(contact)).toBe(first.organizationId);
+  later();
+  const userEmail = contact.toUpperCase();
+  await clientOf(first.organizationId, key).submit(updateEmail, { userId: first.userId, userEmail });
+  expect(await logsIn(contact)).toMatchObject({ status: 404 });
+  later();
+  const second = await signedUp(contact);
+  expect(await logsIn(contact)).toBe(second.organizationId);
+  later();
+  expect(await account(contact)).toBe(second.organizationId);
+});
+
 describe('a contact that the parent’s members release', () => {
   const release = 'ACTIVITY_TYPE_RELEASE_CONTACT';
   const notFoundKey = { status: 401, turnkeyErrorCode: 'PUBLIC_KEY_NOT_FOUND' };
@@ -375,8 +392,6 @@ describe('a contact that the parent’s members release', () => {
   }
 
   const newNumber = () => `+1202555${String(++count).padStart(4, '0')}`;
-  /** One contact gets so many codes at a time. */
-  const later = () => coordinator.clock.advance('6m');
 
   test('leads to who has proved it next, and lets nobody into the organization that had it', async () => {
     const number = newNumber();

@@ -167,16 +167,19 @@ describe('dry_run', () => {
     const votesOrGuests = activities.filter((one) => one.kind === 'vote' || submittersOf(one).is === 'invited');
     const skipped = new Set<string>(votesOrGuests.map(({ type }) => type));
     const seen = new Map<string, number>();
+    // A sample is an endpoint of webhooks: how the deliveries to it end is recorded whenever they do.
+    const recorded = async () =>
+      (await world.recorded()).filter(({ stream }) => !stream.startsWith('webhook-deliveries-')).length;
     for (const [type, parameters] of Object.entries(submitSamples(furnished) as Record<string, object>)) {
       if (skipped.has(type)) {
         expect(await refusal(tried(world.client, type, parameters, {}, world))).toMatchObject({ status: 400 });
         continue;
       }
       for (const client of [furnished.alice.client, world.client]) {
-        const before = await world.recorded();
+        const before = await recorded();
         const { length: sent } = world.messages();
         const dry = await tried(client, type, parameters, {}, world).catch((error: unknown) => error);
-        expect((await world.recorded()).length).toBe(before.length);
+        expect(await recorded()).toBe(before);
         expect(world.messages()).toHaveLength(sent);
         const real = await client.submit(type, parameters).catch((error: unknown) => error);
         if (dry instanceof ApiError) {

@@ -23,6 +23,11 @@ export function mountVerify(parent: CliCommand): void {
       'save progress there, and resume from it after an interruption; the file is trusted, so keep it where nobody ' +
         'else can write',
     )
+    .option(
+      '--heads <file>',
+      'compare the last links that were saved there, and save those of now if nothing is wrong; keep the file where nobody ' +
+        'who can write to the store can write',
+    )
     .example('countersign verify --data-dir ./data', 'Verify the store of the coordinator whose data is in ./data')
     .example('countersign verify --profile default', 'Verify the stamps of what a coordinator shows you')
     .answers(async (options: VerifyOptions) => {

@@ -65,6 +65,11 @@ function hasContact(user: User, { verificationType, contact }: Extract<Attestati
   return isVerified === true && held !== undefined && contactKey(held) === contactKey(contact);
 }
 
+/** The API key with a public key, whoever has it. */
+export function apiKeyOf({ apiKeyOwners, users }: OrganizationView, publicKey: string): ApiKey | undefined {
+  return users.get(apiKeyOwners.get(publicKey) ?? '')?.apiKeys.find((one) => one.publicKey === publicKey);
+}
+
 /** The passkey with a credential id, whoever has it. */
 export function passkeyOf(
   { authenticatorOwners, users }: OrganizationView,
