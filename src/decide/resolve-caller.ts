@@ -86,20 +86,30 @@ function isParentsKey(
 ): boolean {
   if (parent.authProxy?.publicKey === publicKey) return true;
   const [own, parents] = [apiKeyOf(organization, publicKey), apiKeyOf(parent, publicKey)];
-  if (!own || !parents || !isParentsToo) return false;
-  // What the founding brought is the word of who founded it.
-  return own.createdAt > organization.createdAt && own.createdAt > parents.createdAt;
+  return isParentsToo && wasTaken(own, parents, organization);
 }
 
-/** Whether, of two passkeys with one credential id, the parent's has signed. One that is gone by now is refused as whoever has its id. */
+/**
+ * Whether, of two passkeys with one credential id, the parent's has signed; of the same passkey in both, as of keys. One that is gone by now
+ * is refused as whoever has its id.
+ */
 function isParentsPasskey(
   credentialId: string,
   organization: OrganizationView,
   parent: OrganizationView,
-  { passkeyKey }: Between,
+  { passkeyKey, isParentsToo = false }: Between,
 ): boolean {
-  const isSigner = (home: OrganizationView): boolean => passkeyOf(home, credentialId)?.publicKey === passkeyKey;
-  return isSigner(parent) && !isSigner(organization);
+  const [own, parents] = [passkeyOf(organization, credentialId), passkeyOf(parent, credentialId)];
+  if (parents?.publicKey !== passkeyKey) return false;
+  return own?.publicKey !== passkeyKey || (isParentsToo && wasTaken(own, parents, organization));
+}
+
+type Dated = Pick<ApiKey | Authenticator, 'createdAt'>;
+
+/** Whether a user of an organization has added what its parent had before. What the founding brought is the word of who founded it. */
+function wasTaken(own: Dated | undefined, parents: Dated | undefined, organization: OrganizationView): boolean {
+  if (!own || !parents) return false;
+  return own.createdAt > organization.createdAt && own.createdAt > parents.createdAt;
 }
 
 /**

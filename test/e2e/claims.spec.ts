@@ -622,6 +622,12 @@ test('whoever adds the key of the parent’s back end as their own keeps nobody 
     condition: "activity.type == 'ACTIVITY_TYPE_EMAIL_AUTH_V3'",
     consensus: `approvers.any(user, user.id == '${backEnd.userId}')`,
   });
+  const passkey = new SoftwareAuthenticator();
+  const registered = { authenticatorName: `passkey ${++count}`, ...passkey.register() };
+  await backEnd.client.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+    userId: backEnd.userId,
+    authenticators: [registered],
+  });
   const [boss, other] = [coordinator.newKey(), coordinator.newKey()];
   const userEmail = 'boss@example.com';
   const person = { userName: 'Boss', userEmail, authenticators: [], oauthProviders: [] };
@@ -654,6 +660,22 @@ test('whoever adds the key of the parent’s back end as their own keeps nobody 
   expect(await loggedIn(subOrganizationId)).toMatchObject({ votes: [{ userId: backEnd.userId }] });
   // Only in the verbs that the parent's members submit there, too.
   expect(await added(backEnd.key, coordinator.newKey())).toMatchObject({ votes: [{ userId }] });
+
+  // Nor who adds a passkey of a member of the parent, which is as public.
+  await clientOf(subOrganizationId, other).submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+    userId: userId!,
+    authenticators: [registered],
+  });
+  const type = 'ACTIVITY_TYPE_EMAIL_AUTH_V3';
+  const body = clientOf(subOrganizationId, other).submitBody(
+    type,
+    { email: userEmail, targetPublicKey: coordinator.newKey().publicKey, emailCustomization: { appName: 'App' } },
+    { timestampMs: String(coordinator.clock.now() + ++count) },
+  );
+  const byPasskey = await send<object>(`${coordinator.url}${submitPath(type)}`, body, {
+    'x-stamp-webauthn': passkey.assert({ body }),
+  });
+  expect(byPasskey.body).toMatchObject({ activity: { votes: [{ userId: backEnd.userId }] } });
 
   // A key that the founding brought is the user's (client protocol 1.4).
   const founded = await found(backEnd.key);
