@@ -124,6 +124,15 @@ export const repairs = [
   },
   {
     rule: 'R4',
+    repair: 'Nor with whole histories.',
+    file: 'src/read-models/events.ts',
+    from: 'const saidToReader = withDecisionSaidTo(readerOrganizationId, event);',
+    to: 'const saidToReader = event;',
+    test: 'test/e2e/explained.spec.ts',
+    named: 'for the parent’s members only',
+  },
+  {
+    rule: 'R4',
     repair: 'The auth proxy tells contacts apart as all else does.',
     file: 'src/auth-proxy/endpoints.ts',
     from: 'contactKey(proof.contact) !== contactKey(filterValue)',

@@ -49,13 +49,10 @@ export function callerOf(
     if (!attestation) throw attestedElsewhere(type);
     return attestedCaller(stamp, attestation, organization, now);
   }
-  const { is, parents } = submittersOf(definition);
-  if (is === 'invited') return invitedCaller(stamp, organization, now);
-  const homes = homesOf(definition, organization, parent);
-  return resolveCaller(stamp, homes.organization, homes.parent, now, {
-    passkeyKey: passkey?.publicKey,
-    isParentsToo: parents === 'too',
-  });
+  if (submittersOf(definition).is === 'invited') return invitedCaller(stamp, organization, now);
+  const { isParentsToo = false, ...homes } = homesOf(definition, organization, parent);
+  const between = { passkeyKey: passkey?.publicKey, isParentsToo };
+  return resolveCaller(stamp, homes.organization, homes.parent, now, between);
 }
 
 /** @throws {CoordinatorError} UNAUTHENTICATED for a kind of stamp that a verb does not take */

@@ -1,6 +1,6 @@
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
-import { isExpired, type Authenticator } from '../domain/organization/credentials.js';
+import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
 import {
   apiKeyCredential,
   apiKeyOf,
@@ -15,7 +15,7 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import { userOfContact, type User } from '../domain/organization/users.js';
 import type { PolicyCredential } from '../domain/policy/types.js';
 import type { AttestedStamp } from '../stamps/attested.js';
-import { CURVE_OF_SCHEME, type Stamp } from '../stamps/verify.js';
+import { CURVE_OF_SCHEME, type ApiKeyStamp, type Stamp } from '../stamps/verify.js';
 
 /** A stamp by a user's own credential, as opposed to one whose key a token attests. */
 export type OwnStamp = Exclude<Stamp, AttestedStamp>;
@@ -55,10 +55,14 @@ export function resolveCaller(
     (stamp.kind === 'api-key'
       ? isParentsKey(stamp.publicKey, organization, parent, between)
       : isParentsPasskey(stamp.credentialId, organization, parent, between));
+  let refusal: CoordinatorError | undefined;
   for (const home of isParents ? [parent, organization] : [organization, parent]) {
-    const caller = home && callerIn(home, stamp, now);
-    if (caller) return caller;
+    const found = home && callerIn(home, stamp, now);
+    if (found && !(found instanceof CoordinatorError)) return found;
+    // Anyone can add a public key: where it does not count, it keeps nobody from using theirs.
+    refusal ??= found;
   }
+  if (refusal) throw refusal;
   const where = parent ? 'organization or its parent organization' : 'organization';
   const { organizationId } = organization;
   throw stamp.kind === 'api-key'
@@ -82,20 +86,30 @@ function isParentsKey(
 ): boolean {
   if (parent.authProxy?.publicKey === publicKey) return true;
   const [own, parents] = [apiKeyOf(organization, publicKey), apiKeyOf(parent, publicKey)];
-  if (!own || !parents || !isParentsToo) return false;
-  // What the founding brought is the word of who founded it.
-  return own.createdAt > organization.createdAt && own.createdAt > parents.createdAt;
+  return isParentsToo && wasTaken(own, parents, organization);
 }
 
-/** Whether, of two passkeys with one credential id, the parent's has signed. One that is gone by now is refused as whoever has its id. */
+/**
+ * Whether, of two passkeys with one credential id, the parent's has signed; of the same passkey in both, as of keys. One that is gone by now
+ * is refused as whoever has its id.
+ */
 function isParentsPasskey(
   credentialId: string,
   organization: OrganizationView,
   parent: OrganizationView,
-  { passkeyKey }: Between,
+  { passkeyKey, isParentsToo = false }: Between,
 ): boolean {
-  const isSigner = (home: OrganizationView): boolean => passkeyOf(home, credentialId)?.publicKey === passkeyKey;
-  return isSigner(parent) && !isSigner(organization);
+  const [own, parents] = [passkeyOf(organization, credentialId), passkeyOf(parent, credentialId)];
+  if (parents?.publicKey !== passkeyKey) return false;
+  return own?.publicKey !== passkeyKey || (isParentsToo && wasTaken(own, parents, organization));
+}
+
+type Dated = Pick<ApiKey | Authenticator, 'createdAt'>;
+
+/** Whether a user of an organization has added what its parent had before. What the founding brought is the word of who founded it. */
+function wasTaken(own: Dated | undefined, parents: Dated | undefined, organization: OrganizationView): boolean {
+  if (!own || !parents) return false;
+  return own.createdAt > organization.createdAt && own.createdAt > parents.createdAt;
 }
 
 /**
@@ -175,7 +189,8 @@ function publicKeyNotFound(where: string, organizationId: string, publicKey: str
   );
 }
 
-function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number): Caller | undefined {
+/** Whose credential it is in an organization; why it does not count there, if it does not. */
+function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number): Caller | CoordinatorError | undefined {
   const { organizationId } = organization;
   if (stamp.kind === 'webauthn') {
     const user = organization.users.get(organization.authenticatorOwners.get(stamp.credentialId) ?? '');
@@ -189,8 +204,13 @@ function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number):
   const user = organization.users.get(organization.apiKeyOwners.get(stamp.publicKey) ?? '');
   const key = user?.apiKeys.find(({ publicKey }) => publicKey === stamp.publicKey);
   if (!user || !key) return undefined;
+  return refusalOf(key, stamp, now) ?? { user, organizationId, credential: apiKeyCredential(user, key) };
+}
+
+/** Why an API key does not count for the stamp that names it; undefined if it does. */
+export function refusalOf(key: ApiKey, stamp: Pick<ApiKeyStamp, 'scheme'>, now: number): CoordinatorError | undefined {
   if (CURVE_OF_SCHEME[stamp.scheme] !== key.curve) {
-    throw new CoordinatorError(
+    return new CoordinatorError(
       'UNAUTHENTICATED',
       `could not verify api key signature: the key is registered for ${key.curve}, the stamp's scheme is ${stamp.scheme}`,
       { category: 'SIGNATURE_INVALID' },
@@ -198,11 +218,11 @@ function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number):
   }
   if (isExpired(key, now)) {
     const end = new Date(key.createdAt + (key.expirationSeconds ?? 0) * 1000).toISOString();
-    throw new CoordinatorError('UNAUTHENTICATED', `expired api key: it ended at ${end}; log in again`, {
+    return new CoordinatorError('UNAUTHENTICATED', `expired api key: it ended at ${end}; log in again`, {
       category: 'API_KEY_EXPIRED',
     });
   }
-  return { user, organizationId, credential: apiKeyCredential(user, key) };
+  return undefined;
 }
 
 /**

@@ -74,6 +74,8 @@ export function stampsOf(definition: AnyDefinition): readonly StampKind[] {
 export interface Homes {
   readonly organization: OrganizationView;
   readonly parent: OrganizationView | undefined;
+  /** Whether users of the parent submit it in the organization, too. */
+  readonly isParentsToo?: boolean;
 }
 
 /** For verbs that only the parent's members submit, the parent: users of a sub-organization may have registered any public key. */
@@ -82,6 +84,8 @@ export function homesOf(
   organization: OrganizationView,
   parent: OrganizationView | undefined,
 ): Homes {
-  const isParents = submittersOf(definition).parents === 'only' && parent !== undefined;
-  return isParents ? { organization: parent, parent: undefined } : { organization, parent };
+  const { parents } = submittersOf(definition);
+  const isParents = parents === 'only' && parent !== undefined;
+  if (isParents) return { organization: parent, parent: undefined };
+  return { organization, parent, isParentsToo: parents === 'too' };
 }

@@ -25,7 +25,7 @@ export interface PasskeyPorts {
 export async function verifyPasskey(
   stamp: Extract<Stamp, { kind: 'webauthn' }>,
   body: Uint8Array,
-  { organization, parent }: Homes,
+  { organization, parent, isParentsToo = false }: Homes,
   { counters, clock, passkeyOrigins }: PasskeyPorts,
 ): Promise<VerifiedPasskey> {
   checkWebAuthnChallenge(stamp, body);
@@ -33,6 +33,7 @@ export async function verifyPasskey(
   const now = decisionTime(clock, organization, parent);
   const caller = resolveCaller(stamp, organization, parent, now, {
     passkeyKey: await signingKey(stamp, { organization, parent }),
+    isParentsToo,
   });
   const { authenticator } = caller;
   // From the organization that the passkey belongs to: a sub-organization does not decide where its parent's passkeys

@@ -1,9 +1,10 @@
 import { checkMayRead } from '../decide/caller.js';
 import { decisionTime } from '../decide/decision-time.js';
 import { attestedElsewhere } from '../decide/refusals.js';
-import { resolveCaller, type Caller } from '../decide/resolve-caller.js';
+import { refusalOf, resolveCaller, type Caller } from '../decide/resolve-caller.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
+import { apiKeyOf } from '../domain/organization/credentials-of-users.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { AnyQuery } from '../read-models/define-query.js';
@@ -75,8 +76,9 @@ export class QueryReaders {
     }
     const { organization: named } = await this.ports.loader.load(name);
     const organization = whereTheCredentialLives ? await this.home(by, named, minPosition) : named;
-    // The organization's own key does not depend on its parent.
-    const isOwn = by.kind === 'api-key' && organization.apiKeyOwners.has(by.publicKey);
+    // The organization's own key does not depend on its parent, as long as it counts.
+    const key = by.kind === 'api-key' ? apiKeyOf(organization, by.publicKey) : undefined;
+    const isOwn = by.kind === 'api-key' && key !== undefined && !refusalOf(key, by, this.ports.clock.now());
     const parent = isOwn ? undefined : (await this.ports.loader.parentOf(organization))?.organization;
     // Read access is decided on the stream's state, so that a revoked credential stops working at once.
     const now = decisionTime(this.ports.clock, organization, parent);

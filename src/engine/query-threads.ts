@@ -55,7 +55,8 @@ export class QueryThreads {
     let reasons: Promise<ReasonsAnswer> | undefined;
     return {
       told: async (ofOrganization, from, limit) => {
-        const told = await this.telling.told(family, { organizationId: ofOrganization, from, limit, now });
+        const asked = { organizationId: ofOrganization, readerOrganizationId: caller.organizationId, from, limit, now };
+        const told = await this.telling.told(family, asked);
         await makeRoom(told.texts);
         return told;
       },

@@ -1,55 +1,67 @@
 import { limitExceeded } from '../domain/errors.js';
+import { FairQueue, organizationPath, type QueuePath } from './fair-queue.js';
+import { Shares } from './shares.js';
 
-interface Family {
-  /** Tasks running or waiting, and those of sub-organizations among them. */
-  count: number;
-  ofSubOrganizations: number;
-  last: Promise<unknown>;
+/** Whose task it is: an organization's, of a family that has the parent's id. */
+interface Whose {
+  readonly family: string;
+  readonly organizationId: string;
 }
 
 /**
  * Tasks of a family of organizations, a parent with its sub-organizations: one at a time, with few waiting.
  * Sub-organizations have half of the places together, because anyone may have one, and they must not keep the parent
- * from its own.
+ * from its own; and one of them has half of these, so that it does not keep out its siblings. Parent and sub-organizations
+ * alternate, and these take turns among themselves.
  */
 export class Families {
-  private readonly families = new Map<string, Family>();
+  private readonly shares: Shares;
+  /** What waits, of each family that has a task running. */
+  private readonly waiting = new Map<string, FairQueue<() => void>>();
 
   /** @param what the name of the tasks, in the refusal of one too many */
   constructor(
-    private readonly most: number,
+    most: number,
     private readonly what: string,
-  ) {}
+  ) {
+    const strangers = Math.floor(most / 2);
+    this.shares = new Shares({ family: most, strangers, one: Math.ceil(strangers / 2) });
+  }
 
   /**
-   * Runs the task once the family's earlier ones are done.
-   * @param family the parent's id, for a parent and for its sub-organizations
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED if too many of the family, or of its sub-organizations, are waiting
+   * Runs the task once it is the organization's turn.
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED if too many of the family, of its sub-organizations, or of this one, are
+   * waiting
    */
-  async inTurn<Made>(
-    { family, organizationId }: { readonly family: string; readonly organizationId: string },
-    work: () => Promise<Made>,
-  ): Promise<Made> {
-    const known = this.families.get(family) ?? { count: 0, ofSubOrganizations: 0, last: Promise.resolve() };
-    const part = organizationId === family ? 0 : 1;
-    if (known.count >= this.most) {
-      throw limitExceeded(`${this.what}: ${this.most} for a parent and its sub-organizations`, 1);
-    }
-    const half = Math.floor(this.most / 2);
-    if (known.ofSubOrganizations + part > half) {
-      throw limitExceeded(`${this.what}: ${half} for the sub-organizations of a parent together`, 1);
-    }
-    known.count++;
-    known.ofSubOrganizations += part;
-    this.families.set(family, known);
-    const made = known.last.then(work);
-    known.last = made.catch(() => undefined);
+  async inTurn<Made>({ family, organizationId }: Whose, work: () => Promise<Made>): Promise<Made> {
+    const path = organizationPath(organizationId, organizationId === family ? undefined : family);
+    const full = this.shares.full(path);
+    if (full) throw limitExceeded(`${this.what}: ${this.shares.most[full]} ${whom[full]}`, 1);
+    this.shares.take(path);
     try {
-      return await made;
+      await this.turn(family, path);
+      return await work();
     } finally {
-      known.count--;
-      known.ofSubOrganizations -= part;
-      if (known.count === 0) this.families.delete(family);
+      this.shares.free(path);
+      this.next(family);
     }
   }
+
+  private async turn(family: string, path: QueuePath): Promise<void> {
+    const waiting = this.waiting.get(family);
+    if (waiting) return new Promise((begin) => waiting.push(path, begin));
+    this.waiting.set(family, new FairQueue());
+  }
+
+  private next(family: string): void {
+    const begin = this.waiting.get(family)?.shift();
+    if (begin) begin();
+    else this.waiting.delete(family);
+  }
 }
+
+const whom = {
+  family: 'for a parent and its sub-organizations',
+  strangers: 'for the sub-organizations of a parent together',
+  one: 'for one sub-organization',
+} as const;

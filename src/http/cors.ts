@@ -54,7 +54,8 @@ export function allowOrigins(fastify: FastifyInstance): void {
  * what cannot be decoded leads nowhere.
  */
 function isForOperators({ url }: FastifyRequest): boolean {
-  const [path] = url.split('?', 1);
+  // The router passes over scheme and host, which a request that came through a forward proxy may still have.
+  const [path] = url.replace(/^https?:\/\/.*?\//, '/').split('?', 1);
   try {
     return operatorPaths.test(decodeURIComponent(path!));
   } catch {

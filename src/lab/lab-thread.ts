@@ -5,7 +5,7 @@ import type { LintSubject } from './lint-subject.js';
 import type { ToldApprovers, ToldQuestion } from './told-approvers.js';
 
 /** Questions of one family of organizations, running or waiting. */
-const mostOfFamily = 4;
+const mostOfFamily = 8;
 /** Milliseconds until an unresponsive thread is ended; a question has ten million steps, which take a second. */
 const usualLongestMs = 30_000;
 /** Memory of the thread, in MiB. */

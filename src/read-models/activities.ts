@@ -427,7 +427,8 @@ function withoutReason<Told extends { readonly error?: string }>({ error: _error
   return evaluation;
 }
 
-function withDecisionSaidTo(callerOrganizationId: string, event: OrganizationEvent): OrganizationEvent {
+/** An event as its reader may see the decision in it. */
+export function withDecisionSaidTo(callerOrganizationId: string, event: OrganizationEvent): OrganizationEvent {
   if (event.type !== 'ActivitySubmitted' && event.type !== 'ActivityApproved') return event;
   const { policySet: _policySet, ...decision } = event.data.decision;
   if (!isDecidedByOthers(callerOrganizationId, decision)) return event;

@@ -6,7 +6,7 @@ import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { upcast } from '../ledger/upcast.js';
 import { DecimalString, Described, ListOf, Nested, Uuid } from '../wire/fields.js';
-import { RecordedEventShape, type Typed } from './activities.js';
+import { RecordedEventShape, withDecisionSaidTo, type Typed } from './activities.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
 
@@ -170,13 +170,19 @@ async function decisionBefore(rows: Rows, organizationId: string, event: Recorde
   return undefined;
 }
 
-/** An event for readers, without secrets that are still usable. */
-export function toldEvent(recorded: RecordedEvent, cause: EventCause | undefined, now: number): ListedEvent {
+/** An event for a member of an organization, without secrets that are still usable, and what a parent's policies say is for its own. */
+export function toldEvent(
+  recorded: RecordedEvent,
+  cause: EventCause | undefined,
+  now: number,
+  readerOrganizationId: string,
+): ListedEvent {
   const { id, revision } = recorded;
   const { $correlationId, at, hash } = recorded.metadata as EventMetadata;
   const event = organizationEvent(upcast(recorded));
   // Codes in a request that is not known to be done are omitted.
-  const said = readableEvent(event, { status: cause?.status ?? 'ACTIVITY_STATUS_PENDING' }, now);
+  const saidToReader = withDecisionSaidTo(readerOrganizationId, event);
+  const said = readableEvent(saidToReader, { status: cause?.status ?? 'ACTIVITY_STATUS_PENDING' }, now);
   return {
     id,
     revision: String(revision),

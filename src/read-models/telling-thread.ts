@@ -16,6 +16,17 @@ const usualLongestMs = 30_000;
 /** Memory of the thread, in MiB. */
 const heapMib = 256;
 
+interface Asked {
+  readonly organizationId: string;
+  /** Whose member reads them: the organization, or its parent. */
+  readonly readerOrganizationId: string;
+  /** A revision. */
+  readonly from: number;
+  readonly limit: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
 interface TellingOptions {
   readonly longestMs?: number;
   /** The worker's file, by default that of this build. */
@@ -53,13 +64,15 @@ export class TellingThread {
    */
   async told(
     family: string,
-    { organizationId, from, limit, now }: { organizationId: string; from: number; limit: number; now: number },
+    { organizationId, readerOrganizationId, from, limit, now }: Asked,
   ): Promise<TextPage<ListedEvent>> {
     return this.families.inTurn({ family, organizationId }, async () => {
       const { events, hasMore } = await this.read(organizationId, from, limit);
       const stream = organizationStream(organizationId);
       const causes = await causesOf(this.rows, organizationId, events, (at) => this.store.read(stream, at));
-      const page = await this.thread.talk((say) => say({ events: packEvents(events), causes, now }));
+      const page = await this.thread.talk((say) =>
+        say({ events: packEvents(events), causes, now, readerOrganizationId }),
+      );
       return { texts: page.texts, hasMore: page.hasMore || hasMore };
     });
   }

@@ -4,7 +4,7 @@ import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
 import { HistoryThread, type HistoryThreadOptions } from './history-thread.js';
 
 /** Explanations for one family of organizations, running or waiting. */
-const mostOfFamily = 4;
+const mostOfFamily = 8;
 
 /**
  * Explains past decisions. Not in the thread that answers about states: any member may ask here, and must not keep the root

@@ -8,7 +8,7 @@ import type { PackedEvents } from '../read-models/packed-events.js';
 import type { StateAnswer, StateQuestion } from '../read-models/states.js';
 
 /** Queries of one family of organizations, running or waiting. */
-const mostOfFamily = 4;
+const mostOfFamily = 8;
 /** Milliseconds until an unresponsive thread is ended. */
 const usualLongestMs = 30_000;
 /** Memory of the thread, in MiB. */

@@ -1,3 +1,4 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import {
   send,
@@ -47,6 +48,13 @@ const apiKey = ({ publicKey, curve }: ApiKeyPair, more: object = {}) => ({
 });
 const newKey = (curve: ApiKeyPair['curve']) =>
   generateApiKeyPair((length) => crypto.getRandomValues(new Uint8Array(length)), curve);
+const isOnSecp256k1 = ({ publicKey }: ApiKeyPair) => {
+  try {
+    return Boolean(secp256k1.Point.fromHex(publicKey));
+  } catch {
+    return false;
+  }
+};
 const clientOf = (organizationId: string, key: ApiKeyPair) =>
   new StampingClient(coordinator.url, organizationId, key, coordinator.clock);
 
@@ -614,6 +622,12 @@ test('whoever adds the key of the parent’s back end as their own keeps nobody 
     condition: "activity.type == 'ACTIVITY_TYPE_EMAIL_AUTH_V3'",
     consensus: `approvers.any(user, user.id == '${backEnd.userId}')`,
   });
+  const passkey = new SoftwareAuthenticator();
+  const registered = { authenticatorName: `passkey ${++count}`, ...passkey.register() };
+  await backEnd.client.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+    userId: backEnd.userId,
+    authenticators: [registered],
+  });
   const [boss, other] = [coordinator.newKey(), coordinator.newKey()];
   const userEmail = 'boss@example.com';
   const person = { userName: 'Boss', userEmail, authenticators: [], oauthProviders: [] };
@@ -647,10 +661,65 @@ test('whoever adds the key of the parent’s back end as their own keeps nobody 
   // Only in the verbs that the parent's members submit there, too.
   expect(await added(backEnd.key, coordinator.newKey())).toMatchObject({ votes: [{ userId }] });
 
+  // Nor who adds a passkey of a member of the parent, which is as public.
+  await clientOf(subOrganizationId, other).submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+    userId: userId!,
+    authenticators: [registered],
+  });
+  const type = 'ACTIVITY_TYPE_EMAIL_AUTH_V3';
+  const body = clientOf(subOrganizationId, other).submitBody(
+    type,
+    { email: userEmail, targetPublicKey: coordinator.newKey().publicKey, emailCustomization: { appName: 'App' } },
+    { timestampMs: String(coordinator.clock.now() + ++count) },
+  );
+  const byPasskey = await send<object>(`${coordinator.url}${submitPath(type)}`, body, {
+    'x-stamp-webauthn': passkey.assert({ body }),
+  });
+  expect(byPasskey.body).toMatchObject({ activity: { votes: [{ userId: backEnd.userId }] } });
+
   // A key that the founding brought is the user's (client protocol 1.4).
   const founded = await found(backEnd.key);
   coordinator.clock.advance('4m');
   expect(await loggedIn(founded.subOrganizationId)).toMatchObject({ votes: [{ userId: founded.rootUserIds[0] }] });
+});
+
+test('whoever adds the key of the parent’s back end, for an hour or of another curve, does not keep it from reading', async () => {
+  const backEnd = newKey('API_KEY_CURVE_P256');
+  // Half of all public keys of one curve are public keys of the other, too.
+  let other = newKey('API_KEY_CURVE_P256');
+  while (!isOnSecp256k1(other)) other = newKey('API_KEY_CURVE_P256');
+  const nothing = { userTags: [], authenticators: [], oauthProviders: [] };
+  await coordinator.client.submit('ACTIVITY_TYPE_CREATE_USERS_V4', {
+    users: [{ userName: 'Reading back end', apiKeys: [apiKey(backEnd), apiKey(other)], ...nothing }],
+  });
+  const own = coordinator.newKey();
+  const asked = { userName: 'Owner', authenticators: [], oauthProviders: [] };
+  const made = await coordinator.client.submit(createSubOrganization, {
+    subOrganizationName: 'Sub',
+    rootUsers: [{ ...asked, apiKeys: [apiKey(own)] }],
+    rootQuorumThreshold: 1,
+  });
+  const { subOrganizationId, rootUserIds } = resultOf<{ subOrganizationId: string; rootUserIds: string[] }>(made);
+  const [userId] = rootUserIds;
+  const reads = (key: ApiKeyPair) => clientOf(subOrganizationId, key).query('list_users');
+  await clientOf(subOrganizationId, own).submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+    userId: userId!,
+    apiKeys: [apiKey(backEnd, { expirationSeconds: '3600' }), apiKey(other, { curveType: 'API_KEY_CURVE_SECP256K1' })],
+  });
+  expect(await reads(backEnd)).toMatchObject({ users: [{ userId }] });
+  coordinator.clock.advance('61m');
+  for (const key of [backEnd, other]) expect(await reads(key)).toMatchObject({ users: [{ userId }] });
+  // Nobody else's key reads: what is over is over, where the parent does not have it.
+  const brief = coordinator.newKey();
+  await clientOf(subOrganizationId, own).submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+    userId: userId!,
+    apiKeys: [apiKey(brief, { expirationSeconds: '60' })],
+  });
+  coordinator.clock.advance('2m');
+  expect(await refusal(reads(brief))).toMatchObject({
+    status: 401,
+    turnkeyErrorCode: 'API_KEY_EXPIRED',
+  });
 });
 
 test('what was proved holds over a restart, and is recorded once', async () => {

@@ -1,3 +1,4 @@
+import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { getHeapStatistics } from 'node:v8';
@@ -287,6 +288,15 @@ describe('what is for operators', () => {
       }
     },
   );
+
+  test.each(operatorPaths)('%s answers none where a proxy has asked for its whole address', async (path) => {
+    const { hostname, port } = new URL(coordinator.url);
+    const { headers } = await new Promise<IncomingMessage>((answered, failed) => {
+      const asked = { hostname, port, path: `http://${hostname}${path}`, headers: foreign };
+      get(asked, (response) => answered(response.resume())).on('error', failed);
+    });
+    expect(headers['access-control-allow-origin']).toBeUndefined();
+  });
 
   test('what pages are to call, answers them', async () => {
     for (const path of ['/public/v1/discovery/keys', '/.well-known/jwks.json']) {

@@ -477,10 +477,13 @@ describe('a past decision says why, as of then', () => {
     expect(JSON.stringify(ofChild)).not.toMatch(/Alice sends codes|approvers/);
     // Why a policy is in doubt quotes its text, and the set is all that the parent has.
     const recordedFor = async (client: typeof bob.client, more = {}) => {
-      const { events } = await client.query<{ events: { data: object; redacted?: true }[] }>('list_activity_events', {
-        activityId: id,
-        ...more,
-      });
+      const { events } = await client.query<{ events: { revision: string; data: object; redacted?: true }[] }>(
+        'list_activity_events',
+        {
+          activityId: id,
+          ...more,
+        },
+      );
       return events[0]!;
     };
     expect(JSON.stringify(ofParent)).toContain('requester.email');
@@ -491,6 +494,21 @@ describe('a past decision says why, as of then', () => {
     const toChild = await recordedFor(ownerClient);
     expect(toChild.redacted).toBe(true);
     expect(JSON.stringify(toChild)).not.toMatch(/requester\.email|policySet/);
+    // Nor where the parent lets its sub-organizations read their whole histories.
+    await coordinator.client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', {
+      name: 'FEATURE_NAME_SUB_ORGANIZATION_EVENTS',
+      value: '',
+    });
+    const { revision } = toParent;
+    const wholeFor = async (client: typeof bob.client, more = {}) => {
+      const whole = await client.query('list_events', { limit: '100', ...more });
+      return [whole, await client.query('get_event', { revision, ...more })].map((told) => JSON.stringify(told));
+    };
+    for (const told of await wholeFor(coordinator.client, asked)) expect(told).toMatch(/requester\.email.*policySet/);
+    for (const told of await wholeFor(ownerClient)) expect(told).not.toMatch(/requester\.email|policySet/);
+    await coordinator.client.submit('ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE', {
+      name: 'FEATURE_NAME_SUB_ORGANIZATION_EVENTS',
+    });
     await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds: [codes, inDoubt] });
   });
 });

@@ -290,7 +290,10 @@ async function toldFrom(rows: Rows, id: string, from: number, limit: number) {
   const events: RecordedEvent[] = [];
   for await (const event of recordedFrom(organizationStream(id), from)) if (events.push(event) === limit) break;
   const causes = await causesOf(rows, id, events, (at) => recordedFrom(organizationStream(id), at));
-  return { texts: events.map((event, index) => JSON.stringify(toldEvent(event, causes[index], now))), hasMore: false };
+  return {
+    texts: events.map((event, index) => JSON.stringify(toldEvent(event, causes[index], now, id))),
+    hasMore: false,
+  };
 }
 
 /** Elements of the longest list in an answer. */

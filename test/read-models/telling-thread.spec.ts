@@ -28,7 +28,13 @@ function event(stream: string, revision: number, text = ''): RecordedEvent {
   };
 }
 
-const question = (organizationId: string, limit = 1) => ({ organizationId, from: 0, limit, now: 0 });
+const question = (organizationId: string, limit = 1) => ({
+  organizationId,
+  readerOrganizationId: organizationId,
+  from: 0,
+  limit,
+  now: 0,
+});
 
 test('one page of a family at a time, others beside it, and no more than a few wait', async () => {
   const reading = new Map<string, number>();

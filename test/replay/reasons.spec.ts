@@ -155,7 +155,7 @@ describe('the thread', () => {
         now--;
       },
     });
-    const waiting = Array.from({ length: 4 }, () => ask(thread));
+    const waiting = Array.from({ length: 8 }, () => ask(thread));
     // Where it is not refused, it waits for the others.
     const one = await Promise.race([ask(thread), setTimeout(1_000, { told: [], notExplained: 'it waits' })]);
     goOn();

@@ -92,16 +92,16 @@ test('one question of a family at a time, and few that wait', async () => {
     },
   });
   // Sub-organizations may be anybody's: they leave half of the places to the parent.
-  const waiting = ['a', 'b'].map((id) => ask(thread, newest, id));
-  expect(await stateOf(ask(thread, newest, 'c'))).toBe('RESOURCE_EXHAUSTED');
-  waiting.push(ask(thread, newest, 'family'), ask(thread, newest, 'family'));
-  for (const id of ['family', 'c']) {
+  const waiting = ['a', 'b', 'c', 'd'].map((id) => ask(thread, newest, id));
+  expect(await stateOf(ask(thread, newest, 'e'))).toBe('RESOURCE_EXHAUSTED');
+  waiting.push(...Array.from({ length: 4 }, () => ask(thread, newest, 'family')));
+  for (const id of ['family', 'e']) {
     expect(await stateOf(ask(thread, newest, id))).toBe('RESOURCE_EXHAUSTED');
   }
   goOn();
   const answers = await Promise.all(waiting);
   expect(answers.map(({ organization }) => organization)).toMatchObject(
-    ['a', 'b', 'family', 'family'].map((organizationId) => ({ organizationId })),
+    ['a', 'b', 'c', 'd', 'family', 'family', 'family', 'family'].map((organizationId) => ({ organizationId })),
   );
   expect(most).toBe(1);
   await thread.close();
