@@ -92,6 +92,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'only-modules-import-modules': { 'src/http/wired.ts': '../engine/engine.module.js' },
   'the-proxy-alone-is-no-coordinator': { 'src/app/start-auth-proxy.ts': '../ledger/event-store.js' },
   'one-driver-for-sqlite': { 'src/read-models/driving.ts': 'libsql' },
+  'one-place-for-libsodium': { 'src/stamps/fast.ts': 'sodium-native' },
   'libraries-for-secp256k1': { 'src/stamps/signing.ts': 'secp256k1' },
   'one-client-for-event-store-db': { 'src/ledger/stores/another.ts': '@eventstore/db-client' },
   'no-test-code-in-the-product': {

@@ -59,7 +59,7 @@ export class QueryReaders {
 
   /** Who reads which organization: the named one, or the one where the credential lives. */
   async readerOf(
-    { path, whereTheCredentialLives }: AnyQuery,
+    { path, whereTheCredentialLives, readsHistory }: AnyQuery,
     { by, body }: QueryRequest,
     name: string,
     minPosition: bigint,
@@ -79,13 +79,16 @@ export class QueryReaders {
     // The organization's own key does not depend on its parent, as long as it counts.
     const key = by.kind === 'api-key' ? apiKeyOf(organization, by.publicKey) : undefined;
     const isOwn = by.kind === 'api-key' && key !== undefined && !refusalOf(key, by, this.ports.clock.now());
-    const parent = isOwn ? undefined : (await this.ports.loader.parentOf(organization))?.organization;
+    const parent =
+      isOwn && readsHistory !== true ? undefined : (await this.ports.loader.parentOf(organization))?.organization;
+    // The parent's root quorum reads its sub-organizations' histories: nobody there keeps it out by adding a key of it.
+    const isParentsToo = readsHistory === true && parent !== undefined && isOfRootQuorum(by, parent);
     // Read access is decided on the stream's state, so that a revoked credential stops working at once.
     const now = decisionTime(this.ports.clock, organization, parent);
     const passkeyKey = by.kind === 'webauthn' ? await signingKey(by, { organization, parent }) : undefined;
-    const caller = resolveCaller(by, organization, parent, now, { passkeyKey });
+    const caller = resolveCaller(by, organization, parent, now, { passkeyKey, isParentsToo });
     checkMayRead(path, caller, organization, parent, now);
-    if (by.kind === 'webauthn') await verifyPasskey(by, body, { organization, parent }, this.ports);
+    if (by.kind === 'webauthn') await verifyPasskey(by, body, { organization, parent, isParentsToo }, this.ports);
     return { organization, caller };
   }
 
@@ -99,4 +102,12 @@ export class QueryReaders {
       ? named
       : (await this.ports.loader.load(organizationId)).organization;
   }
+}
+
+function isOfRootQuorum(
+  by: Exclude<Stamp, { kind: 'attested' }>,
+  { apiKeyOwners, authenticatorOwners, rootQuorum }: OrganizationView,
+): boolean {
+  const owner = by.kind === 'api-key' ? apiKeyOwners.get(by.publicKey) : authenticatorOwners.get(by.credentialId);
+  return owner !== undefined && rootQuorum.userIds.includes(owner);
 }

@@ -722,6 +722,37 @@ test('whoever adds the key of the parent’s back end, for an hour or of another
   });
 });
 
+test('whoever adds the key of the parent’s root user as their own keeps them from no history', async () => {
+  const own = coordinator.newKey();
+  const nothing = { authenticators: [], oauthProviders: [] };
+  const made = await coordinator.client.submit(createSubOrganization, {
+    subOrganizationName: 'Sub',
+    rootUsers: [{ userName: 'Owner', apiKeys: [apiKey(own)], ...nothing }],
+    rootQuorumThreshold: 1,
+  });
+  const { subOrganizationId } = resultOf<{ subOrganizationId: string }>(made);
+  const other = coordinator.newKey();
+  const users = [{ userName: 'Other', userTags: [], apiKeys: [apiKey(other)], ...nothing }];
+  const added = await clientOf(subOrganizationId, own).submit('ACTIVITY_TYPE_CREATE_USERS_V3', { users });
+  const [userId] = resultOf<{ userIds: string[] }>(added).userIds;
+  const { apiPublicKey, apiPrivateKey } = coordinator.root;
+  const root = { publicKey: apiPublicKey, privateKey: apiPrivateKey, curve: 'API_KEY_CURVE_P256' } as const;
+  const member = await coordinator.createUser('No member of the root quorum');
+  coordinator.clock.advance('1m');
+  await clientOf(subOrganizationId, other).submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+    userId: userId!,
+    apiKeys: [apiKey(root), apiKey(member.key)],
+  });
+  const byRoot = clientOf(subOrganizationId, root);
+  expect((await byRoot.query<{ events: object[] }>('list_events')).events.length).toBeGreaterThan(1);
+  expect(await byRoot.query('whoami')).toMatchObject({ userId });
+  // Others of the parent read no histories, and are who they were.
+  expect(await refusal(clientOf(subOrganizationId, member.key).query('list_events'))).toMatchObject({
+    status: 403,
+    message: textLike(`user \`${userId}\` is not in the root quorum of organization \`${subOrganizationId}\``),
+  });
+});
+
 test('what was proved holds over a restart, and is recorded once', async () => {
   const own = await startCoordinator({ store: 'sqlite', seed: 'claims' });
   try {
