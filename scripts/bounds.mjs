@@ -901,8 +901,8 @@ export const bounds = [
   {
     repair: 'Of what waits in a thread beside, sub-organizations have half.',
     file: 'src/fairness/families.ts',
-    from: 'if (known.ofSubOrganizations + part > half) {',
-    to: 'if (known.ofSubOrganizations < 0) {',
+    from: 'const strangers = Math.floor(most / 2);',
+    to: 'const strangers = most;',
     test: 'test/read-models/telling-thread.spec.ts',
     named: 'no more than a few wait',
   },
