@@ -64,6 +64,7 @@ module.exports = {
         '^src/domain/(canonical-json|errors|text|uuid|activity/recorded-form)\\.ts$',
         '^src/ports/(clock|randomness)\\.ts$',
         '^src/fairness/latest-entries\\.ts$',
+        '^src/threads/thread-error\\.ts$',
       ],
     ),
     only(

@@ -12,6 +12,12 @@ export interface Rows {
   all(sql: string, ...values: Value[]): readonly Row[];
 }
 
+/**
+ * Milliseconds to wait for a file that another connection locks: the one before it may still be copying its log back as it closes, which
+ * takes seconds where the log is long.
+ */
+const patienceMs = 10_000;
+
 /** Maximum number of cached statements. */
 const mostStatements = 1_000;
 
@@ -34,7 +40,8 @@ export class ReadModelDatabase implements Rows {
     // 4 MiB of pages: others come from the system's memory for files, which a larger cache only has twice (docs/adr/0103).
     // Pages of 8 KiB have less room between rows that nothing fits into (docs/adr/0114).
     this.database.exec(
-      'PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ' +
+      `PRAGMA busy_timeout = ${patienceMs}; ` +
+        'PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ' +
         'PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -4096;',
     );
   }

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
+import { threadError } from '../threads/thread-error.js';
 import { packEvents } from './packed-events.js';
 import { ReadModelDatabase, type Rows } from './database.js';
 import { readModels } from './index.js';
@@ -74,7 +75,7 @@ class ThreadAnswers {
 
   constructor(worker: Worker) {
     worker.on('message', (progress: readonly Progress[]) => this.waiting?.resolve(progress));
-    worker.once('error', (error: Error) => this.lose(error));
+    worker.once('error', (error) => this.lose(threadError(error)));
     this.ended = new Promise((resolve) =>
       worker.once('exit', (code) => {
         this.lose(new Error(`the thread of the read models ended with code ${code}`));

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { threadError } from '../threads/thread-error.js';
 import type { RecordedStamp } from './verify-vote.js';
 
 /** Maximum stamps in progress: beyond that, the sender waits. */
@@ -31,7 +32,7 @@ export class StampThread {
     const lose = (error: Error) => {
       for (const { reject } of [...this.sent.splice(0).flat(), ...this.batch.splice(0)]) reject(error);
     };
-    this.worker.once('error', lose);
+    this.worker.once('error', (error) => lose(threadError(error)));
     this.gone = once(this.worker, 'exit').then(() => lose(new Error('the thread that verifies stamps has ended')));
     this.gone.catch(() => undefined);
   }

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { linkIn } from '../../chain.js';
 import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
+import { threadError } from '../../../threads/thread-error.js';
 import { checkedEvent, parseEvent } from '../../stored-event.js';
 import { SEPARATOR, storedIn } from './sqlite-protocol.js';
 import type { Answer, ChainedElement, ChainedPage, ChainedRun, OpenedFor, Page, Request } from './sqlite-protocol.js';
@@ -25,7 +26,7 @@ export class StoreThread {
     const worker = new Worker(new URL('./sqlite-worker.js', import.meta.url), options);
     this.#worker = worker;
     worker.on('message', (answer: Answer) => this.#waiting.shift()?.(answer));
-    worker.on('error', (error) => this.#lose(error.message, lost));
+    worker.on('error', (error) => this.#lose(threadError(error).message, lost));
     this.#exited = new Promise((resolve) => {
       worker.once('exit', () => {
         this.#lose(this.#isClosing ? 'it is closed' : 'its thread has ended', lost);

@@ -1,0 +1,9 @@
+/**
+ * An error as another thread has passed it on. Node.js copies what is no plain error, such as one of SQLite's, without its message and
+ * as a plain object, which would be told as `[object Object]`.
+ */
+export function threadError(passed: unknown): Error {
+  if (passed instanceof Error) return passed;
+  const code = typeof passed === 'object' && passed !== null && 'code' in passed ? String(passed.code) : String(passed);
+  return new Error(`a thread has ended with \`${code}\``);
+}
