@@ -1,6 +1,6 @@
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
-import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
+import { isExpired, type ApiKey, type Authenticator, type Dated } from '../domain/organization/credentials.js';
 import {
   apiKeyCredential,
   apiKeyOf,
@@ -104,8 +104,6 @@ function isParentsPasskey(
   return own?.publicKey !== passkeyKey || (isParentsToo && wasTaken(own, parents, organization));
 }
 
-type Dated = Pick<ApiKey | Authenticator, 'createdAt'>;
-
 /** Whether a user of an organization has added what its parent had before. What the founding brought is the word of who founded it. */
 function wasTaken(own: Dated | undefined, parents: Dated | undefined, organization: OrganizationView): boolean {
   if (!own || !parents) return false;
@@ -202,7 +200,7 @@ function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number):
   const standIn = testKeyCaller(organization, stamp.publicKey);
   if (standIn) return { ...standIn, organizationId };
   const user = organization.users.get(organization.apiKeyOwners.get(stamp.publicKey) ?? '');
-  const key = user?.apiKeys.find(({ publicKey }) => publicKey === stamp.publicKey);
+  const key = apiKeyOf(organization, stamp.publicKey);
   if (!user || !key) return undefined;
   return refusalOf(key, stamp, now) ?? { user, organizationId, credential: apiKeyCredential(user, key) };
 }

@@ -3,7 +3,7 @@ import type { TokenPort } from '../ports/tokens.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { passkeyClaim, type ClaimedIdentifier, type Found } from '../domain/organization/claims.js';
-import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
+import { isExpired, type Dated } from '../domain/organization/credentials.js';
 import { apiKeyOf, passkeyOf } from '../domain/organization/credentials-of-users.js';
 import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
@@ -180,8 +180,6 @@ export class OrganizationLookup {
     );
   }
 }
-
-type Dated = Pick<ApiKey | Authenticator, 'createdAt'>;
 
 /**
  * A parent's token is valid in its sub-organizations; a sub-organization's is valid nowhere else (client protocol 8.1).

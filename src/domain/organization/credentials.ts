@@ -78,6 +78,9 @@ export interface OauthProvider {
   readonly updatedAt: number;
 }
 
+/** When a credential was added: of two organizations that have it, the one that has had it longer was there first. */
+export type Dated = Pick<ApiKey | Authenticator, 'createdAt'>;
+
 type Recorded<Credential> = Omit<Credential, 'createdAt' | 'updatedAt'> & { readonly userId: string };
 
 export type CredentialEvent =
