@@ -1424,7 +1424,7 @@ export const repairs = [
     rule: 'R7',
     repair: 'An attempt older than half an hour is never recorded.',
     file: 'src/engine/decide-request.ts',
-    from: 'if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId, leavesTraces: true };',
+    from: 'if (job.attempt?.isOver()) return { submitterId: job.attempt.submitterId, leavesTraces: true };',
     to: '',
     test: 'test/nets/losers.spec.ts',
     named: 'what was made half an hour before',

@@ -13,7 +13,7 @@ export class Attempt {
   readonly vaultIds: string[] = [];
   private readonly begun = performance.now();
   private names = 0;
-  private isOver = false;
+  private ended = false;
 
   constructor(
     readonly said: VaultAttempt,
@@ -33,21 +33,26 @@ export class Attempt {
    * A name for a vault, noted before anything is sealed in it. @throws {Error} once the fate of the attempt is decided
    */
   newVaultId(): string {
-    if (this.isOver) throw new Error('the attempt is over, and whatever it had made was looked at');
+    if (this.ended) throw new Error('the attempt is over, and whatever it had made was looked at');
     const vaultId = uuidV7(this.ports.clock, this.ports.randomness);
     this.vaultIds.push(vaultId);
     return vaultId;
   }
 
-  /** Whether it is too old to be recorded, by the wall clock or by the time this process has waited. */
-  isTooOld(): boolean {
+  /** Whether nothing that it has made is recorded any more: its fate is decided, or it is too old. */
+  isOver(): boolean {
+    return this.ended || this.isTooOld();
+  }
+
+  /** By the wall clock, or by the time this process has waited. */
+  private isTooOld(): boolean {
     const age = Math.max(this.ports.clock.now() - this.said.at, performance.now() - this.begun);
     return age >= attemptEndsMs;
   }
 
   /** Vaults that none of these events names: the attempt is over, so they have lost. */
   end(recorded: readonly object[]): readonly string[] {
-    this.isOver = true;
+    this.ended = true;
     if (this.vaultIds.length === 0) return [];
     const text = JSON.stringify(recorded);
     return this.vaultIds.filter((vaultId) => !text.includes(vaultId));

@@ -1,11 +1,10 @@
 import { recordedChild } from '../decide/found-organization.js';
-import { storeRefusal } from '../ledger/store-refusals.js';
-import { CoordinatorError } from '../domain/errors.js';
+import { foundingRefusal, storeRefusal } from '../ledger/store-refusals.js';
 import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
-import { WrongRevision, type NewEvent } from '../ledger/event-store.js';
+import { StoreRefused, WrongRevision, type NewEvent } from '../ledger/event-store.js';
 import { forgetCovered, noteFingerprint, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import type { RequestDecider } from './decide-request.js';
 import { decideBatch, isLarge, type DecidedBatch } from './decided-batch.js';
@@ -58,12 +57,7 @@ export class Batches {
     } catch (error) {
       // Whatever the error was, the folded state may be ahead of what is recorded.
       this.ports.loader.drop(organizationId);
-      if (batch.length > 1 && isTooLarge(error)) {
-        // Refused together: small requests are not refused for the size of the others.
-        for (const job of batch) await this.settle(organizationId, [job]);
-      } else {
-        for (const job of batch) job.reject(error);
-      }
+      for (const job of batch) job.reject(error);
       return [];
     } finally {
       letGo();
@@ -102,11 +96,18 @@ export class Batches {
         await this.append(loaded, readAt, batch);
       } catch (error) {
         loader.drop(organizationId);
+        if (pending.length > 1 && isTooLarge(error)) {
+          // Small requests are not refused for the size of the others. Until each is decided alone, none has lost.
+          await preparations.lose(...batch.lost);
+          for (const job of askedAgain(batch)) await this.settle(organizationId, [job]);
+          return [];
+        }
         const isOutOfTime = performance.now() - begun > (this.ports.patienceMs ?? patienceMs);
         if (!(error instanceof WrongRevision) || isOutOfTime) {
           // What the store has not confirmed may still have been recorded; what it has refused never will be.
-          const given = error instanceof WrongRevision ? [...batch.refused, ...batch.decided] : batch.refused;
-          await preparations.lose(...batch.lost, ...given.flatMap(({ job }) => job.attempt ?? []));
+          const decided = error instanceof WrongRevision ? batch.decided : [];
+          const given = [...[...batch.refused, ...decided].map(({ job }) => job), ...batch.left];
+          await preparations.lose(...batch.lost, ...given.flatMap(({ attempt }) => attempt ?? []));
           throw storeRefusal(error, organizationId, attempt);
         }
         await preparations.lose(...batch.lost);
@@ -163,7 +164,7 @@ export class Batches {
         if (refusal) throw refusal;
         if (job.attempt) afterwards?.(this.ports.prepare(job.attempt));
         const position = await founded.get(answer.activityId)?.catch((error: unknown) => {
-          throw storeRefusal(error, organizationId, attempt);
+          throw foundingRefusal(error) ?? storeRefusal(error, organizationId, attempt);
         });
         job.resolve(answerAt(answer, position ?? loaded.position));
       } catch (error) {
@@ -223,5 +224,5 @@ function pause(ms: number): Promise<void> {
 }
 
 function isTooLarge(error: unknown): boolean {
-  return error instanceof CoordinatorError && error.code === 'OUT_OF_RANGE';
+  return error instanceof StoreRefused && error.refusal.kind === 'too-large';
 }

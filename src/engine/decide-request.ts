@@ -60,7 +60,7 @@ export class RequestDecider {
     // After known fingerprints: repeating the deletion itself returns that it was done.
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
     if (hasLapsed(organization, today.now)) throw signUpLapsed(organization.organizationId);
-    if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId, leavesTraces: true };
+    if (job.attempt?.isOver()) return { submitterId: job.attempt.submitterId, leavesTraces: true };
     const outcome = this.submitOrVote(job, caller, basis, loaded, parent);
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;

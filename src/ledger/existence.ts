@@ -1,5 +1,5 @@
 import type { LoadedOrganization } from './loaded-organization.js';
-import { storeUnreadable } from './store-refusals.js';
+import { foundingRefusal, storeUnreadable } from './store-refusals.js';
 
 /** What parents have recorded about their sub-organizations. */
 export interface ParentsRecords {
@@ -21,7 +21,7 @@ export class Existence {
     try {
       return (await this.parents?.finish(organizationId)) ?? false;
     } catch (error) {
-      throw storeUnreadable(error);
+      throw foundingRefusal(error) ?? storeUnreadable(error);
     }
   }
 

@@ -30,6 +30,18 @@ export function storeRefusal(error: unknown, organizationId: string, attempts: n
   return error;
 }
 
+/** For callers whose sub-organization is recorded by its parent, but has a beginning too large for one append; else undefined. */
+export function foundingRefusal(error: unknown): CoordinatorError | undefined {
+  if (!(error instanceof StoreRefused) || error.refusal.kind !== 'too-large') return undefined;
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    `the sub-organization is recorded, but cannot be used yet: the event store accepts ${error.refusal.limit} bytes in one ` +
+      'append, and its first events take more. Ask the operator to raise MaxAppendSize of the event store: it is completed ' +
+      'when somebody asks for it after that',
+    { cause: error },
+  );
+}
+
 /** Repeating does not help until someone changes a setting; `errors.filter.ts` logs the cause. */
 function refusedByStore(error: StoreRefused): CoordinatorError {
   const { refusal } = error;

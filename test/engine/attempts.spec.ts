@@ -6,6 +6,9 @@ import { ManualClock } from '../../src/testing/deterministic.js';
 import { BareCoordinator, organizationId } from './bare-coordinator.js';
 import { preparePorts } from './prepare-ports.js';
 import { SteeredStore } from '../ledger/steered-store.js';
+import { StoreRefused } from '../../src/ledger/event-store.js';
+import { until } from '../e2e/until.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const type = 'ACTIVITY_TYPE_CREATE_WALLET';
 const stream = organizationStream(organizationId);
@@ -39,6 +42,7 @@ async function started(exclusive: boolean) {
   });
   const { root } = coordinator;
   return {
+    inner,
     store,
     clock,
     coordinator,
@@ -55,6 +59,18 @@ async function started(exclusive: boolean) {
       return swept.splice(0);
     },
   };
+}
+
+/** Where a test lets others wait. */
+class Gate {
+  waiting = 0;
+  open: () => void = () => undefined;
+  readonly #opened = new Promise<void>((resolve) => (this.open = resolve));
+
+  passed(): Promise<void> {
+    this.waiting += 1;
+    return this.#opened;
+  }
 }
 
 async function vaultsOf(store: InMemoryEventStore): Promise<string[]> {
@@ -141,6 +157,51 @@ test('what other writers keep refusing is refused for good: its vault is gone wi
     code: 'ABORTED',
   });
   expect(await vaultsOf(inner)).toEqual(own);
+});
+
+test('what is decided alone after a batch that was too large has its secrets still, whatever the batch refused', async () => {
+  const { inner, store, clock, coordinator, create, vaults } = await started(false);
+  const beside = new SteeredStore(inner, false);
+  const elsewhere = await BareCoordinator.start({
+    store: beside,
+    clock,
+    seed: 'b',
+    prepare: await preparePorts(beside),
+  });
+  const [sealing, blocking] = [new Gate(), new Gate()];
+  const appends: number[] = [];
+  store.overtake = async (one) => {
+    if (one.startsWith('vault-')) return sealing.passed();
+    if (one !== stream) return;
+    appends.push(store.asked.at(-1)!.events.length);
+    if (appends.length === 1) await blocking.passed();
+    if (appends.length === 2) throw new StoreRefused('an append', { kind: 'too-large', limit: 1_000 });
+    if (appends.length !== 4) return;
+    // The first of them is recorded alone, and loses its name before the last is decided.
+    const created = (await coordinator.events(stream)).find(({ type: name }) => name === 'WalletCreated')!;
+    const { walletId } = created.data as { walletId: string };
+    await elsewhere.submit(elsewhere.root.key, 'ACTIVITY_TYPE_UPDATE_WALLET', { walletId, walletName: 'before' });
+  };
+  const creating = ['treasury', 'other', 'treasury'].map((name) => create(name));
+  await until('all have made what they need', () => sealing.waiting === 3);
+  const tag = { userTagName: 'recorded first', userIds: [] };
+  const blocker = coordinator.submit(coordinator.root.key, 'ACTIVITY_TYPE_CREATE_USER_TAG', tag);
+  await until('its append is asked for', () => blocking.waiting === 1);
+  sealing.open();
+  // The others are decided together when it is recorded.
+  await sleep(100);
+  blocking.open();
+  await Promise.all([blocker, ...creating]);
+  expect(appends[1]).toBeGreaterThan(appends[0]!);
+  const made = (await coordinator.events(stream)).filter(({ type: name }) => name === 'WalletCreated');
+  expect(made.map(({ data }) => (data as { walletName: string }).walletName).sort()).toEqual([
+    'other',
+    'treasury',
+    'treasury',
+  ]);
+  expect((await vaults()).sort()).toEqual(
+    made.map(({ data }) => `vault-${(data as { vaultId: string }).vaultId}`).sort(),
+  );
 });
 
 test('an attempt that is half an hour old is not recorded: what it needs is prepared anew', async () => {

@@ -4,7 +4,7 @@ import { readConfig } from '../../src/config/config.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
-import { StoreUnavailable, type EventStore } from '../../src/ledger/event-store.js';
+import { StoreRefused, StoreUnavailable, type EventStore } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { createLogger } from '../../src/http/logger.js';
 import { install } from '../../src/app/installation.js';
@@ -100,6 +100,26 @@ test('the same coordinator finishes a founding that its store has failed, before
   const word = (await coordinator.events()).find(({ type: name }) => name === 'SubOrganizationCreated')!;
   const { subOrganizationId } = word.data as Created;
   expect((await coordinator.loader.load(subOrganizationId)).organization.name).toBe('Child');
+  await coordinator.close();
+});
+
+test('whoever asks for one whose beginning is too large for its store is told what to do, and it is finished after that', async () => {
+  const store = new SteeredStore();
+  const coordinator = await BareCoordinator.start({ store, prepare: await preparePorts(store) });
+  const request = coordinator.stamp(coordinator.root.key, type, intentOf(coordinator));
+  store.overtake = (stream) =>
+    stream.startsWith('organization-') && stream !== parentStream
+      ? Promise.reject(new StoreRefused('an append', { kind: 'too-large', limit: 1_000 }))
+      : Promise.resolve();
+  const told = {
+    code: 'UNAVAILABLE',
+    message: expect.stringMatching(/is recorded.* accepts 1000 bytes .*MaxAppendSize/) as unknown,
+  };
+  await expect(coordinator.send(request)).rejects.toMatchObject(told);
+  const [{ organization_id: childId }] = (await known(coordinator)) as [{ organization_id: string }];
+  await expect(coordinator.loader.load(childId)).rejects.toMatchObject(told);
+  store.overtake = () => Promise.resolve();
+  expect((await coordinator.loader.load(childId)).organization.name).toBe('Child');
   await coordinator.close();
 });
 
