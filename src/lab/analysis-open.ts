@@ -4,7 +4,7 @@ import { coreOf, factsIn, known, modelOf, readModel, wishesInCore, withCore, typ
 import { OpenRequest, type OpenDecision } from './smt-request.js';
 import { and, apply, not, or, same, yes, type Term } from './smt-script.js';
 import { beOneOf, limitsOf } from './smt-shape.js';
-import { isOfOtherChain, usualCall, usualChain, usualIn, usualUser } from './smt-usual.js';
+import { isOfOtherChain, usualAddresses, usualCall, usualChain, usualIn, usualUser } from './smt-usual.js';
 
 /** Most elements of a list in a request. */
 export const mostElements = 3;
@@ -41,7 +41,8 @@ export class OpenQuestion {
   get wishes(): readonly Term[] {
     // What is said of other chains may be all that is possible.
     const isOfOthers = [...this.read].some(isOfOtherChain);
-    const wishes = [...this.usualFacts(), ...(isOfOthers ? [] : usualChain(this.request))];
+    const addresses = [...this.request.unknown.values()].flatMap(usualAddresses);
+    const wishes = [...this.usualFacts(), ...(isOfOthers ? [] : usualChain(this.request)), ...addresses];
     return wishes.filter((wish) => wish !== yes);
   }
 

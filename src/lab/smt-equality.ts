@@ -1,7 +1,7 @@
 import type { Equality } from '../domain/policy/syntax.js';
 import type { PolicyType } from '../domain/policy/types.js';
 import { and, apply, integer, ite, no, not, or, same, text, yes, type Script, type Term } from './smt-script.js';
-import { tags, type OpenText, type OpenValue } from './smt-values.js';
+import { literalsOf, tags, type OpenText, type OpenValue } from './smt-values.js';
 
 /** Whether two values are equal, and whether that cannot be said. */
 export interface OpenEquality {
@@ -46,16 +46,26 @@ function equalTexts(script: Script, equality: Equality, a: OpenText, b: OpenText
 }
 
 function sameText(equality: Equality, a: OpenText, b: OpenText): Term {
+  const [literals, others] = [literalsOf(a), literalsOf(b)];
+  if (literals && others) {
+    // Said case by case: texts that the solver would have to compare take it a second.
+    const pairs = literals.flatMap((one) => others.map((other) => ({ one, other })));
+    const equal = pairs.filter(({ one, other }) => areSameLiterals(equality, one.literal, other.literal));
+    return or(...equal.map(({ one, other }) => and(one.when, other.when)));
+  }
   if (equality === 'exact') return same(a.term, b.term);
   const [literal, other] = a.literal === undefined ? [b, a] : [a, b];
   if (literal.literal !== undefined) {
-    if (other.literal !== undefined && isFoldedAlike(equality, literal.literal, other.literal)) return yes;
     const isFolded = equality === 'hex' || /^0x[0-9a-f]*$/i.test(literal.literal);
     return isFolded ? isLiteralInAnyCase(literal.literal, other) : same(other.term, literal.term);
   }
   const isSame = same(lower(a), lower(b));
   if (equality === 'hex') return isSame;
   return or(same(a.term, b.term), and(isPrefixedHex(a.term), isPrefixedHex(b.term), isSame));
+}
+
+function areSameLiterals(equality: Equality, a: string, b: string): boolean {
+  return a === b || (equality !== 'exact' && isFoldedAlike(equality, a, b));
 }
 
 function isFoldedAlike(equality: Equality, a: string, b: string): boolean {

@@ -129,11 +129,14 @@ function ownField(fields: Readonly<Record<string, PolicyType>>, name: string): P
   return Object.hasOwn(fields, name) ? fields[name] : undefined;
 }
 
+/** Without Z3's usual preparation, whose contextual simplification takes longer than solving. */
+const check = '(check-sat-using smt)';
+
 /** The commands that ask for a model in which all of these hold. */
 export function modelOf(goals: readonly Term[], terms: readonly Term[]): string {
   const names = terms.filter((term) => /^[vt]\d+$/.test(term));
   const values = names.length > 0 ? `${apply('get-value', `(${names.join(' ')})`)}\n` : '';
-  return `${goals.map((goal) => `(assert ${goal})`).join('\n')}\n(check-sat)\n${values}`;
+  return `${goals.map((goal) => `(assert ${goal})`).join('\n')}\n${check}\n${values}`;
 }
 
 /** What a script begins with that asks for a core (SMT-LIB 2.6, 4.2.7), of Z3 a small one. */
@@ -144,7 +147,7 @@ export function coreOf(goals: readonly Term[], wishes: readonly Term[]): string 
   return [
     ...goals.map((goal) => `(assert ${goal})`),
     ...wishes.map((wish, place) => `(assert (! ${wish} :named w${place}))`),
-    '(check-sat)',
+    check,
     '(get-unsat-core)\n',
   ].join('\n');
 }

@@ -29,9 +29,11 @@ const oneOf =
 type Wish = readonly [of: RegExp, written: (term: Term) => Term];
 const otherChains = chains.filter((name) => name !== 'eth');
 
+const addresses = /^eth\.tx\.(?:to|from)$|^eth\.eip_7702_authorization\.address$|\.verifying_contract$/;
+
 /** How texts are written, by the path of a field. */
 const usualTexts: readonly Wish[] = [
-  [/^eth\.tx\.(?:to|from)$|^eth\.eip_7702_authorization\.address$|\.verifying_contract$/, prefixed(42)],
+  [addresses, prefixed(42)],
   [/^eth\.tx\.data$/, (term) => and(apply('str.prefixof', text('0x'), term), isEven(term))],
   [/^eth\.tx\.function_signature$/, prefixed(10)],
   [/^eth\.(?:eip_712\.primary_type|tx\.function_name)$/, isIn(identifier)],
@@ -52,6 +54,16 @@ const usualTexts: readonly Wish[] = [
     isIn(`(re.++ ${letters} (str.to_re "@") ${letters} (str.to_re ".") ${letters} ${letters})`),
   ],
 ];
+
+/** Of an address of which nothing else is known, one that is nobody's: a text that is given is much less to solve than one that has a length. */
+const nobodys = `0x${'1'.repeat(40)}`;
+
+/** Addresses on Ethereum, of which nothing else is known. */
+export function usualAddresses({ path, constants, parts }: Unknown): readonly Term[] {
+  const term = constants.get('text');
+  const own = term !== undefined && addresses.test(path) ? [same(term, text(nobodys))] : [];
+  return [...own, ...[...parts.values()].flatMap(usualAddresses)];
+}
 
 /** How much amounts are. */
 const usualIntegers: readonly Wish[] = [

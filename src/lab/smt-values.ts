@@ -9,8 +9,21 @@ export interface OpenText {
   readonly term: Term;
   readonly isLower: boolean;
   readonly literal?: string;
+  /** Literals of which it is one, and when it is which; at most one holds. */
+  readonly among?: readonly PossibleLiteral[] | undefined;
   /** It may stand for other texts than it shows. */
   readonly isVague?: boolean;
+}
+
+/** What a text may be, and when it is. */
+interface PossibleLiteral {
+  readonly when: Term;
+  readonly literal: string;
+}
+
+/** The literals of which a text is one; undefined if it can be any text. */
+export function literalsOf({ literal, among }: OpenText): readonly PossibleLiteral[] | undefined {
+  return literal === undefined ? among : [{ when: yes, literal }];
 }
 
 /** One element that a list may have. The order of those that are there is that of the list. */
@@ -144,6 +157,7 @@ function chosenValue(script: Script, cases: Cases, type: PolicyType): OpenValue 
         term: script.name(among<OpenText>('text', termOf, '""'), 'String'),
         isLower: texts.every(({ isLower }) => isLower),
         isVague: texts.some(({ isVague }) => isVague === true),
+        among: amongAll(cases.map(({ when }, place) => ({ when, text: texts[place]! }))),
       };
     }
     case 'list':
@@ -164,6 +178,19 @@ function chosenValue(script: Script, cases: Cases, type: PolicyType): OpenValue 
     case 'dynamic':
       return chosenDynamic(script, cases, type);
   }
+}
+
+/** The literals of which one of some texts is one. */
+function amongAll(
+  cases: readonly { readonly when: Term; readonly text: OpenText }[],
+): readonly PossibleLiteral[] | undefined {
+  const all: PossibleLiteral[] = [];
+  for (const { when, text } of cases) {
+    const literals = literalsOf(text);
+    if (!literals) return undefined;
+    all.push(...literals.map((one) => ({ when: and(when, one.when), literal: one.literal })));
+  }
+  return all;
 }
 
 function chosenDynamic(script: Script, cases: Cases, type: PolicyType): OpenDynamic {
