@@ -25,8 +25,8 @@ const kekPattern = /^[0-9a-f]{64}$/i;
 const looks = { count: 200, everyMs: 50 };
 
 /**
- * The keys of the source, the current one first; undefined if there are none yet. @throws {WrongKek} for text that is
- * not a key
+ * The keys of the source, each once, the current one first; undefined if there are none yet. @throws {WrongKek} for
+ * text that is not a key
  */
 export async function readKeys({ kek, kekFile }: KekSource): Promise<Buffer[] | undefined> {
   if (kek !== undefined) return parseKeys(kek.split(','), 'KEK');
@@ -162,7 +162,7 @@ function parseKeys(texts: readonly string[], place: string): Buffer[] {
   if (wrong >= 0) {
     throw new WrongKek(`key ${wrong + 1} in ${place} must be 64 hex characters, but has ${keys[wrong]!.length}`);
   }
-  return keys.map((text) => Buffer.from(text, 'hex'));
+  return [...new Set(keys.map((text) => text.toLowerCase()))].map((text) => Buffer.from(text, 'hex'));
 }
 
 /** A system error's code: its message would say no more, and less clearly. */

@@ -41,7 +41,7 @@ const keyLength = 32;
 /**
  * Identifies a key-encryption key without revealing anything about it: the first 8 bytes of an HMAC under it, in hex.
  */
-function keyId(key: Uint8Array): string {
+export function keyId(key: Uint8Array): string {
   return createHmac('sha256', key).update('countersign kek id').digest('hex').slice(0, 16);
 }
 
