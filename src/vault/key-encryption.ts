@@ -102,10 +102,10 @@ export function sealAesGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8A
   return Buffer.concat([nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** @throws if it is not authentic under this key and context */
-export function openAesGcm(key: Uint8Array, sealed: Buffer, context: string): Buffer {
+/** The caller wipes the result. @throws if it is not authentic under this key and context */
+export function openAesGcm(key: Uint8Array, sealed: Buffer, context: string | Buffer): Buffer {
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceLength), { authTagLength: tagLength });
-  decipher.setAAD(Buffer.from(context));
+  decipher.setAAD(typeof context === 'string' ? Buffer.from(context) : context);
   decipher.setAuthTag(sealed.subarray(sealed.length - tagLength));
   const opened = decipher.update(sealed.subarray(nonceLength, sealed.length - tagLength));
   try {
