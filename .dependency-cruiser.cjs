@@ -146,7 +146,9 @@ module.exports = {
         '^src/vault/',
       ],
     ),
+    only('files-know-nothing', 'files that may hold the only copy of a key', '^src/files/', []),
     only('vault-knows-the-store', 'sealed secrets, data keys, the key-encryption key', '^src/vault/', [
+      '^src/files/',
       '^src/fairness/',
       '^src/domain/(errors|vault-attempt|vault-streams)\\.ts$',
       '^src/ledger/(event-store|chain|ids|recorded-time|seal)\\.ts$',
@@ -209,6 +211,7 @@ module.exports = {
       '^src/domain/errors\\.ts$',
     ]),
     only('config-knows-keys', 'settings, checked once; one file a group', '^src/config/', [
+      '^src/files/',
       '^src/domain/(errors|key-formats|passkey-origins|organization/limits)\\.ts$',
       '^src/stamps/keys\\.ts$',
     ]),
@@ -271,6 +274,7 @@ module.exports = {
       '^src/lab/',
       '^src/client/',
       '^src/config/',
+      '^src/files/',
       '^src/ledger/stores/open-event-store\\.ts$',
       '^src/domain/(activity/app-proof|errors|key-formats|policy/types|uuid)\\.ts$',
       '^src/keyring/(addresses|hpke|secret-envelope|make-curves-ready)\\.ts$',

@@ -58,6 +58,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'auth-proxy-knows-the-wire': { 'src/auth-proxy/planted.ts': '../engine/nothing.js' },
   'stamps-know-errors': { 'src/stamps/planted.ts': '../engine/nothing.js' },
   'keyring-knows-the-vault': { 'src/keyring/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
+  'files-know-nothing': { 'src/files/planted.ts': '../domain/nothing.js' },
   'vault-knows-the-store': { 'src/vault/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
   'proofs-know-the-keyring': { 'src/proofs/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
   'rate-limits-know-errors': { 'src/rate-limits/planted.ts': '../domain/nothing.js' },

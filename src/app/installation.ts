@@ -1,6 +1,7 @@
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
+import { replacePrivateFile } from '../files/private-file.js';
 import { authProxyIds, foundOrganization, isFounded, type Founding } from '../decide/found-organization.js';
 import { derivedId, uuidV7 } from '../ledger/ids.js';
 import type { Clock } from '../ports/clock.js';
@@ -152,15 +153,14 @@ export class RootFile {
     }
   }
 
-  /**
-   * Replaces the file as a whole, so that a crash leaves the old or the new one; without credentials, it is removed.
-   */
+  /** Replaces the file, on disk once this resolves; without credentials, it is removed. */
   async write(root: Partial<RootCredentials> | undefined): Promise<void> {
     if (root === undefined) return rm(this.file, { force: true });
     await mkdir(this.dataDir, { recursive: true, mode: 0o700 });
-    const temporary = `${this.file}.new`;
-    await writeFile(temporary, `${JSON.stringify(root, null, 2)}\n`, { mode: 0o600 });
-    await chmod(temporary, 0o600);
-    await rename(temporary, this.file);
+    try {
+      await replacePrivateFile(this.file, `${JSON.stringify(root, null, 2)}\n`);
+    } catch (error) {
+      throw new Error(`${this.file} cannot be written (${String(error)})`, { cause: error });
+    }
   }
 }

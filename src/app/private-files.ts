@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** Files of a coordinator in its folder, and the folders in which every file is its own. */
 const files =
-  /^(?:(?:events|read-models)\.db(?:-wal|-shm|-journal|\.pid|\.lock)?|in-use\.lock|outbox\.jsonl|root\.json(?:\.new)?|(?:old-)?kek(?:\.\w+)?)$/;
+  /^(?:(?:events|read-models)\.db(?:-wal|-shm|-journal|\.pid|\.lock)?|in-use\.lock|outbox\.jsonl|(?:root\.json|(?:old-)?kek)(?:\.\w+)*)$/;
 const folders = ['snapshots'];
 
 /**

@@ -1,6 +1,7 @@
-import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
+import { replacePrivateFile } from '../files/private-file.js';
 import { apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import { BadUsage } from './bad-usage.js';
 import type { Terminal } from './terminal.js';
@@ -111,16 +112,7 @@ export class Profiles {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await chmod(folder, 0o700);
     }
-    const temporary = `${file}.${process.pid}.new`;
-    const handle = await open(temporary, 'w', 0o600);
-    try {
-      await handle.chmod(0o600);
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(temporary, file);
+    await replacePrivateFile(file, text);
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { createPrivateFile } from '../files/private-file.js';
 import type { Config } from './config.js';
 
 /**
@@ -29,9 +30,10 @@ export async function readProxySecret({
 async function make(file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   try {
-    await writeFile(file, `${randomBytes(32).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 });
+    await createPrivateFile(file, `${randomBytes(32).toString('base64url')}\n`);
   } catch (error) {
     // If it cannot be created here, it may still exist, for example on a volume that another API writes to.
-    if (!['EEXIST', 'EROFS'].includes(String((error as { code?: unknown }).code))) throw error;
+    if ((error as { code?: unknown }).code === 'EROFS') return;
+    throw new Error(`PROXY_SECRET_FILE=${file}: cannot be created (${String(error)})`, { cause: error });
   }
 }

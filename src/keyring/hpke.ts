@@ -4,6 +4,7 @@ import { createBase58check } from '@scure/base';
 import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { checkPrivateKey, parsePublicKey, publicKeyOf, uncompressPublicKey } from './curves.js';
+import { signBytesP256 } from './p256.js';
 
 /**
  * The HPKE encryption of a message: encapsulated key (65 bytes, uncompressed) and ciphertext with tag, lower-case hex.
@@ -161,7 +162,7 @@ export function bundleSigner(privateKey: Uint8Array): BundleSigner {
   checkPrivateKey('CURVE_P256', privateKey);
   return {
     publicKey: uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', privateKey)).toString('hex'),
-    sign: (data) => Buffer.from(p256.sign(data, privateKey, { format: 'der' })),
+    sign: (data) => Buffer.from(p256.Signature.fromBytes(signBytesP256(data, privateKey)).toBytes('der')),
   };
 }
 

@@ -161,10 +161,10 @@ export class Keyring {
         curve === 'CURVE_ED25519' && plaintext.length === 64 ? plaintext.subarray(0, 32) : plaintext,
       );
       try {
+        checkPrivateKey(curve, key, 'encryptedBundle');
         if (plaintext.length === 64 && !publicKeyOf(curve, key).equals(plaintext.subarray(32))) {
           throw invalidField('encryptedBundle', 'its public key does not match its private key');
         }
-        checkPrivateKey(curve, key, 'encryptedBundle');
         return await this.sealPrivateKey(pending.organizationId, key, curve, addressFormats);
       } finally {
         key.fill(0);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { p256 } from '@noble/curves/nist.js';
 import { sealTextBundle } from './hpke.js';
 import type { InstallationKeys } from './installation-keys.js';
+import { signBytesP256 } from './p256.js';
 
 interface Ports {
   readonly keys: InstallationKeys;
@@ -61,12 +61,18 @@ export class OidcIssuer {
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.');
     return this.ports.keys.use('oidc-issuer', (key) => {
-      return `${input}.${Buffer.from(p256.sign(Buffer.from(input), key)).toString('base64url')}`;
+      return `${input}.${Buffer.from(signBytesP256(Buffer.from(input), key)).toString('base64url')}`;
     });
   }
 
-  private seal({ text, targetPublicKey }: NonNullable<Claims['bearerToken']>): Promise<string> {
+  private async seal({ text, targetPublicKey }: NonNullable<Claims['bearerToken']>): Promise<string> {
     const seed = this.ports.randomness.bytes(32);
-    return sealTextBundle(targetPublicKey, Buffer.from(text), 'parameters.bearerTokenTargetPublicKey', seed);
+    const plaintext = Buffer.from(text);
+    try {
+      return await sealTextBundle(targetPublicKey, plaintext, 'parameters.bearerTokenTargetPublicKey', seed);
+    } finally {
+      plaintext.fill(0);
+      seed.fill(0);
+    }
   }
 }

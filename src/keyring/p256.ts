@@ -18,14 +18,18 @@ interface Begun {
 }
 
 /** Nonces as RFC 6979, section 3.2, makes them, until one can be used. */
-const nonces = createHmacDrbg<Begun>(32, 32, (key: Uint8Array, message: Uint8Array) =>
-  createHmac('sha256', key).update(message).digest(),
-);
+const nonces = createHmacDrbg<Begun>(32, 32, (key: Uint8Array, message: Uint8Array) => {
+  const mac = createHmac('sha256', key).update(message).digest();
+  // Made for this call, with the private key in it.
+  message.fill(0);
+  return mac;
+});
 
 /**
  * ECDSA over digests of 32 bytes with one key, nonces by RFC 6979, low s: for each the recovery id, then r ‖ s, together
  * 65 bytes. Throws for a key that is zero or not below the order. OpenSSL's own signatures have random nonces, and
- * node:crypto cannot ask for those of RFC 6979 (docs/adr/0112).
+ * node:crypto cannot ask for those of RFC 6979 (docs/adr/0112). No bytes of the key are left. As a bigint, and
+ * as the hex text that one is made from, it cannot be wiped, nor can a nonce: they stay until they are collected.
  */
 export function signAllP256(digests: readonly Uint8Array[], privateKey: Uint8Array): Uint8Array[] {
   const key = Fn.fromBytes(privateKey);
@@ -41,8 +45,8 @@ export function signAllP256(digests: readonly Uint8Array[], privateKey: Uint8Arr
 }
 
 /**
- * `privateKey` is the key as bytes, so that no further copy of it is made that nobody wipes. Arithmetic takes a time that
- * depends on the numbers: it never sees a nonce or the key without the random `blinding` as a factor.
+ * `privateKey` is the key as bytes: of `key`, more bytes would have to be made. Arithmetic takes a time that depends on
+ * the numbers: it never sees a nonce or the key without the random `blinding` as a factor.
  */
 function begin(message: bigint, key: bigint, privateKey: Uint8Array, blinding: bigint): Begun {
   const seed = Buffer.concat([privateKey, Fn.toBytes(message)]);

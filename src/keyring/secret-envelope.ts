@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, createECDH, createHmac, randomBytes } from 'node:crypto';
+import { createCipheriv, createECDH, createHmac, randomBytes } from 'node:crypto';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { openAesGcm } from '../vault/key-encryption.js';
 import { parsePublicKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 
 /*
@@ -13,7 +14,6 @@ const pointLength = 65;
 const headLength = nonceLength + pointLength + 4;
 const tagLength = 16;
 const keyMessage = 'qos_encryption_hmac_message';
-const cipherName = 'aes-256-gcm';
 
 /** @param recipientHex the uncompressed P-256 point that it is sealed to */
 export function sealEnvelope(secret: string, recipientHex: string): string {
@@ -22,7 +22,7 @@ export function sealEnvelope(secret: string, recipientHex: string): string {
   const ephemeral = ecdh.generateKeys();
   const key = sharedKey(ephemeral, recipient, ecdh.computeSecret(recipient));
   const nonce = randomBytes(nonceLength);
-  const cipher = createCipheriv(cipherName, key, nonce);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce);
   cipher.setAAD(authenticated(ephemeral, recipient));
   const sealed = Buffer.concat([cipher.update(secret), cipher.final(), cipher.getAuthTag()]);
   key.fill(0);
@@ -54,10 +54,7 @@ export function openEnvelope(privateKey: Buffer, hex: string, title: string): Bu
   ecdh.setPrivateKey(privateKey);
   const key = sharedKey(ephemeral, recipient, ecdh.computeSecret(ephemeral));
   try {
-    const decipher = createDecipheriv(cipherName, key, nonce, { authTagLength: tagLength });
-    decipher.setAAD(authenticated(ephemeral, recipient));
-    decipher.setAuthTag(sealed.subarray(-tagLength));
-    return Buffer.concat([decipher.update(sealed.subarray(0, -tagLength)), decipher.final()]);
+    return openAesGcm(key, Buffer.concat([nonce, sealed]), authenticated(ephemeral, recipient));
   } catch (cause) {
     throw new CoordinatorError(
       'INVALID_ARGUMENT',

@@ -1,6 +1,6 @@
-import { open, readFile, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { createPrivateFile, syncFolderOf } from '../files/private-file.js';
 
 /** Where the key-encryption keys come from. */
 export interface KekSource {
@@ -21,12 +21,10 @@ export class WrongKek extends Error {
 }
 
 const kekPattern = /^[0-9a-f]{64}$/i;
-/** How often, and at what interval in milliseconds, to read a file that is just being created. */
-const looks = { count: 200, everyMs: 50 };
 
 /**
- * The keys of the source, the current one first; undefined if there are none yet. @throws {WrongKek} for text that is
- * not a key
+ * The keys of the source, each once, the current one first; undefined if there are none yet. @throws {WrongKek} for
+ * text that is not a key
  */
 export async function readKeys({ kek, kekFile }: KekSource): Promise<Buffer[] | undefined> {
   if (kek !== undefined) return parseKeys(kek.split(','), 'KEK');
@@ -66,23 +64,22 @@ export const placeOf = ({ kek, kekFile }: KekSource): string => (kek === undefin
  * @throws {WrongKek} if it cannot be written
  */
 export async function makeKeyFile(kekFile: string, key: Uint8Array): Promise<Buffer[] | undefined> {
-  let file: FileHandle;
+  let isOurs: boolean;
   try {
-    file = await open(kekFile, 'wx', 0o600);
+    isOurs = await createPrivateFile(kekFile, textOf([key]));
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return keysOfAnother(kekFile);
     const reason = `the key-encryption key cannot be written to ${kekFile} (${codeOf(error)})`;
-    throw new WrongKek(`${reason}: create its folder, allow this user to write there, or set KEK or KEK_FILE`, {
-      cause: error,
-    });
+    throw new WrongKek(
+      `${reason}: create its folder, make room, allow this user to write there, or set KEK or KEK_FILE`,
+      {
+        cause: error,
+      },
+    );
   }
-  try {
-    await writeText(file, [key]);
-  } finally {
-    await file.close();
-  }
-  await syncFolder(kekFile);
-  return undefined;
+  if (isOurs) return undefined;
+  const keys = await readKeys({ kek: undefined, kekFile });
+  if (!keys) throw new WrongKek(`${kekFile} was created but has disappeared: start again`);
+  return keys;
 }
 
 /**
@@ -102,12 +99,13 @@ export async function replaceKeyFile(kekFile: string, keys: readonly Uint8Array[
       await file.chmod(mode & 0o777);
       const made = await file.stat();
       if (made.uid !== uid || made.gid !== gid) await file.chown(uid, gid);
-      await writeText(file, keys);
+      await file.writeFile(textOf(keys));
+      await file.sync();
     } finally {
       await file.close();
     }
     await rename(temporary, target);
-    await syncFolder(target);
+    await syncFolderOf(target);
   } catch (error) {
     if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => undefined);
     throw new WrongKek(`${kekFile} cannot be replaced (${codeOf(error)})`, { cause: error });
@@ -125,33 +123,8 @@ export async function keepOldKey(kekFile: string, kekId: string, key: Uint8Array
   if (kept && !kept.some((one) => Buffer.from(key).equals(one))) throw new WrongKek(`${file} contains a different key`);
 }
 
-async function writeText(file: FileHandle, keys: readonly Uint8Array[]): Promise<void> {
-  await file.writeFile(keys.map((key) => `${Buffer.from(key).toString('hex')}\n`).join(''));
-  await file.sync();
-}
-
-/** Without this, a power failure could lose the name of a new file, and with it the only copy of a key. */
-async function syncFolder(file: string): Promise<void> {
-  const folder = await open(dirname(file), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-/** The file exists before its contents do. */
-async function keysOfAnother(kekFile: string): Promise<Buffer[]> {
-  for (let look = 1; ; look++) {
-    try {
-      const keys = await readKeys({ kek: undefined, kekFile });
-      if (keys) return keys;
-    } catch (error) {
-      if (look === looks.count) throw error;
-    }
-    if (look === looks.count) throw new WrongKek(`${kekFile} was created but has disappeared: start again`);
-    await pause(looks.everyMs);
-  }
+function textOf(keys: readonly Uint8Array[]): string {
+  return keys.map((key) => `${Buffer.from(key).toString('hex')}\n`).join('');
 }
 
 function parseKeys(texts: readonly string[], place: string): Buffer[] {
@@ -162,7 +135,7 @@ function parseKeys(texts: readonly string[], place: string): Buffer[] {
   if (wrong >= 0) {
     throw new WrongKek(`key ${wrong + 1} in ${place} must be 64 hex characters, but has ${keys[wrong]!.length}`);
   }
-  return keys.map((text) => Buffer.from(text, 'hex'));
+  return [...new Set(keys.map((text) => text.toLowerCase()))].map((text) => Buffer.from(text, 'hex'));
 }
 
 /** A system error's code: its message would say no more, and less clearly. */

@@ -41,7 +41,7 @@ const keyLength = 32;
 /**
  * Identifies a key-encryption key without revealing anything about it: the first 8 bytes of an HMAC under it, in hex.
  */
-function keyId(key: Uint8Array): string {
+export function keyId(key: Uint8Array): string {
   return createHmac('sha256', key).update('countersign kek id').digest('hex').slice(0, 16);
 }
 
@@ -102,10 +102,10 @@ export function sealAesGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8A
   return Buffer.concat([nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** @throws if it is not authentic under this key and context */
-export function openAesGcm(key: Uint8Array, sealed: Buffer, context: string): Buffer {
+/** The caller wipes the result. @throws if it is not authentic under this key and context */
+export function openAesGcm(key: Uint8Array, sealed: Buffer, context: string | Buffer): Buffer {
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceLength), { authTagLength: tagLength });
-  decipher.setAAD(Buffer.from(context));
+  decipher.setAAD(typeof context === 'string' ? Buffer.from(context) : context);
   decipher.setAuthTag(sealed.subarray(sealed.length - tagLength));
   const opened = decipher.update(sealed.subarray(nonceLength, sealed.length - tagLength));
   try {

@@ -2,7 +2,7 @@ import { vaultIdOf } from '../domain/vault-streams.js';
 import { WrongRevision, type EventStore, type RecordedEvent, type Subscription } from '../ledger/event-store.js';
 import { readKekRecord, recordKek } from './kek-record.js';
 import { keepOldKey, placeOf, readKeys, replaceKeyFile, WrongKek, type KekSource } from './kek-source.js';
-import { LocalKeyEncryption } from './key-encryption.js';
+import { keyId, LocalKeyEncryption } from './key-encryption.js';
 import { Vault } from './vault.js';
 
 interface World {
@@ -79,7 +79,7 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
       { cause: error },
     );
   }
-  return { kekId, vaults, dataKeys, rewrapped, leftToDo: await removeOldKeys(source, keys, both.knownIds) };
+  return { kekId, vaults, dataKeys, rewrapped, leftToDo: await removeOldKeys(source, keys) };
 }
 
 /** Puts a new key before those in the file; one cannot be added to the environment. */
@@ -106,17 +106,14 @@ async function addKey(
 /** Removes old keys from the file, each only once it is in a file of its own: older backups need them. */
 async function removeOldKeys(
   { kek, kekFile }: KekSource,
-  keys: readonly Uint8Array[],
-  kekIds: readonly string[],
+  [current, ...old]: readonly Uint8Array[],
 ): Promise<string | undefined> {
   if (kek !== undefined || kekFile === undefined) {
     return 'set KEK to its first key alone, and restart every coordinator';
   }
   try {
-    for (const [index, key] of keys.entries()) {
-      if (index > 0) await keepOldKey(kekFile, kekIds[index]!, key);
-    }
-    await replaceKeyFile(kekFile, keys.slice(0, 1));
+    for (const key of old) await keepOldKey(kekFile, keyId(key), key);
+    await replaceKeyFile(kekFile, [current!]);
     return undefined;
   } catch (error) {
     if (!(error instanceof WrongKek)) throw error;

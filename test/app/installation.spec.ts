@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { lockDataFolder } from '../../src/app/data-folder.js';
@@ -6,6 +6,8 @@ import type { EventStore } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { install, RootFile, type RootCredentials } from '../../src/app/installation.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/index.js';
+import { tellFlushed } from '../files/flushed.js';
+import { saidWithoutRoom } from '../files/without-room.js';
 
 const world = (store: EventStore, seed = 'installation') => ({
   store,
@@ -26,11 +28,15 @@ const founded = ['OrganizationCreated', 'UserCreated', 'ApiKeyCreated', 'RootQuo
 
 /** A store that fails, once, before its n-th append. */
 class Failing extends InMemoryEventStore {
-  constructor(private left: number) {
+  constructor(
+    private left: number,
+    private readonly asked: () => void = () => undefined,
+  ) {
     super();
   }
 
   override append(...args: Parameters<InMemoryEventStore['append']>): ReturnType<InMemoryEventStore['append']> {
+    this.asked();
     if (this.left-- === 0) return Promise.reject(new Error('power cut'));
     return super.append(...args);
   }
@@ -105,6 +111,31 @@ describe('root.json', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await root.read()).toEqual({ organizationId: 'two' });
     expect(await readFile(file, 'utf8')).toBe('{\n  "organizationId": "two"\n}\n');
+  });
+
+  test('is on the disk, in its folder, before the event that names its key', async () => {
+    const steps: string[] = [];
+    const store = new Failing(Infinity, () => steps.push('event'));
+    const root = new RootFile(folder);
+    await tellFlushed(
+      folder,
+      (flushed) => steps.push(flushed),
+      () => install({ rootApiPublicKey: undefined }, world(store), undefined, (credentials) => root.write(credentials)),
+    );
+    expect(steps).toEqual(['root.json.new', 'folder with root.json', 'event', 'event']);
+    expect(await readdir(folder)).toEqual(['root.json']);
+  });
+
+  test('stays as it is where there is no room for another, with nothing beside it', async () => {
+    await new RootFile(folder).write({ organizationId: 'one' });
+    const said = saidWithoutRoom(
+      'app/installation.js',
+      `new tried.RootFile(process.argv[1]).write({ organizationId: 'two' })`,
+      folder,
+    );
+    expect(said).toContain('EFBIG');
+    expect(await readdir(folder)).toEqual(['root.json']);
+    expect(await new RootFile(folder).read()).toEqual({ organizationId: 'one' });
   });
 
   test('that is broken is told by its name', async () => {

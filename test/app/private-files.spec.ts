@@ -15,7 +15,9 @@ test('only the owner may read what a coordinator keeps, however it was left; wha
   await mkdir(join(folder, 'snapshots'));
   const ours = [
     ...['events.db', 'events.db-wal', 'events.db-shm', 'read-models.db', 'in-use.lock', 'outbox.jsonl', 'root.json'],
-    ...['kek', 'old-kek', 'snapshots/one', 'snapshots/two'],
+    ...['kek', 'old-kek', 'old-kek.0123456789abcdef', 'snapshots/one', 'snapshots/two'],
+    // As a crash leaves them.
+    ...['root.json.0123456789ab.new', 'kek.0123456789ab.new', 'kek.new'],
   ];
   const others = ['notes.txt', 'events.db.backup-of-somebody'];
   for (const name of [...ours, ...others]) {

@@ -1,5 +1,6 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { tellFlushed } from '../files/flushed.js';
 import { TypingUser } from './typed.js';
 
 let coordinator: TestCoordinator;
@@ -62,6 +63,17 @@ test('login creates a key, registers it, and prints neither private key', async 
     out: '',
     error: 'error: no profile is named `default` (there are none yet): create it with countersign login\n',
   });
+});
+
+test('a profile is on the disk before it has its name, and then the name', async () => {
+  await user.json(['login', '--data-dir', 'data']);
+  const flushed: string[] = [];
+  await tellFlushed(
+    user.path('.config', 'countersign', 'profiles'),
+    (one) => flushed.push(one),
+    () => user.json(['login', '--data-dir', 'data', '--yes']),
+  );
+  expect(flushed).toEqual(['default.json.new', 'folder with default.json']);
 });
 
 test('only its user may read a profile, and one that others can read is not used', async () => {

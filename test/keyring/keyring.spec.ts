@@ -75,7 +75,12 @@ describe('an imported private key leaves no copy', () => {
     ['that is too long', 'CURVE_SECP256K1', randomBytes(33).toString('hex'), /has 32 bytes, this one has 33/],
     ['above the order', 'CURVE_SECP256K1', 'f'.repeat(64), /not below the order/],
     ['beside a public key of another', 'CURVE_ED25519', randomBytes(64).toString('hex'), /does not match/],
-    ['with a public key that no curve has', 'CURVE_P256', randomBytes(64).toString('hex'), /has 32 bytes/],
+    [
+      'with a public key that no curve has',
+      'CURVE_P256',
+      randomBytes(64).toString('hex'),
+      /encryptedBundle: a private key has 32 bytes/,
+    ],
   ] as const)('%s', async (_which, curve, privateKey, refusal) => {
     const { vaultId, importBundle } = await keyring.startImport({ organizationId, userId });
     const encryptedBundle = await encryptPrivateKeyToBundle({

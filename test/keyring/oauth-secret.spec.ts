@@ -3,6 +3,7 @@ import { encryptOauth2ClientSecret } from '@turnkey/crypto';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { preparePorts } from '../engine/prepare-ports.js';
+import { unwipedCopies } from './copies.js';
 
 const store = new InMemoryEventStore();
 const { keys, oauthSecrets, vault } = await preparePorts(store);
@@ -39,6 +40,12 @@ describe('a client secret that the published client has sealed', () => {
     for (const form of ['utf8', 'hex', 'base64'] as const) {
       expect(text).not.toContain(Buffer.from('plain-to-see').toString(form).replace(/=+$/, ''));
     }
+  });
+
+  test('leaves no copy in memory', async () => {
+    const sealed = await seal('nowhere to be seen');
+    const keep = () => oauthSecrets.keep(organizationId, sealed);
+    expect(await unwipedCopies(Buffer.from('nowhere to be seen'), keep)).toEqual([]);
   });
 
   test('is gone with its vault', async () => {

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { chmod, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BrokenChain, GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
@@ -9,6 +8,8 @@ import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.j
 import type { KeyEncryption } from '../../src/vault/key-encryption.js';
 import { readKeys, replaceKeyFile, type KekSource } from '../../src/vault/kek-source.js';
 import { provideKeyEncryption } from '../../src/vault/provide-key-encryption.js';
+import { tellFlushed } from '../files/flushed.js';
+import { saidWithoutRoom } from '../files/without-room.js';
 import { SteeredStore } from '../ledger/steered-store.js';
 import { eventsOf, kekOf, keysOf } from './world.js';
 
@@ -104,9 +105,33 @@ describe('the first start', () => {
     const store = new InMemoryEventStore();
     await expect(start(store, { kekFile: nowhere })).rejects.toMatchObject({
       name: 'WrongKek',
-      message: `the key-encryption key cannot be written to ${nowhere} (ENOENT): create its folder, allow this user to write there, or set KEK or KEK_FILE`,
+      message: `the key-encryption key cannot be written to ${nowhere} (ENOENT): create its folder, make room, allow this user to write there, or set KEK or KEK_FILE`,
     });
     expect(await recorded(store)).toEqual([]);
+  });
+
+  it('leaves no file where there is no room for the key, and says so in one line', async () => {
+    const said = saidWithoutRoom(
+      'vault/kek-source.js',
+      'tried.makeKeyFile(process.argv[1], Buffer.alloc(32, 1))',
+      kekFile,
+    );
+    expect(said).toBe(
+      `the key-encryption key cannot be written to ${kekFile} (EFBIG): create its folder, make room, allow this user to write there, or set KEK or KEK_FILE`,
+    );
+    expect(await readdir(folder)).toEqual([]);
+    await start(new InMemoryEventStore(), {});
+    expect(made).toEqual([kekFile]);
+  });
+
+  it('has the key on the disk before the file has its name, and then the name', async () => {
+    const flushed: string[] = [];
+    await tellFlushed(
+      folder,
+      (one) => flushed.push(one),
+      () => start(new InMemoryEventStore(), {}),
+    );
+    expect(flushed).toEqual(['kek.new', 'folder with kek']);
   });
 });
 
@@ -207,29 +232,16 @@ describe('coordinators that start at once', () => {
     expect(await recorded(store)).toHaveLength(1);
   });
 
-  it('wait for the text of a file that another is just making', async () => {
+  it('use the key of a file that another has made in the meantime', async () => {
     const store = new InMemoryEventStore();
-    // Seen as missing at first: what the other has made so far has no text.
     const from = { kek: undefined, kekFile };
     const given = await readKeys(from);
-    execFileSync('mkfifo', [kekFile]);
+    await writeFile(kekFile, `${hex(1)}\n`);
     const world = { store, clock: new ManualClock(0), randomness: new SeededRandomness('late') };
-    const waiting = provideKeyEncryption(world, from, given, (file) => made.push(file));
-    const other = (async () => {
-      // Opened once somebody reads it, who finds nothing in it when it is closed, and the key the next time.
-      const empty = await open(kekFile, 'w');
-      await rm(kekFile);
-      await writeFile(kekFile, `${hex(1)}\n`);
-      await empty.close();
-    })();
-    try {
-      const [{ knownIds }] = await Promise.all([waiting, other]);
-      expect(knownIds).toEqual(keysOf(1).knownIds);
-    } finally {
-      // Where nobody has read the pipe, it is still waited for.
-      await (await open(kekFile, 'r+')).close();
-    }
+    const { knownIds } = await provideKeyEncryption(world, from, given, (file) => made.push(file));
+    expect(knownIds).toEqual(keysOf(1).knownIds);
     expect(made).toEqual([]);
+    expect(await readdir(folder)).toEqual(['kek']);
   });
 });
 

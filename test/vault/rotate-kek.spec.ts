@@ -154,6 +154,20 @@ describe('a rotation that breaks off', () => {
   });
 });
 
+it('keeps each old key once, under its own id, however often it stands in the file', async () => {
+  const store = new InMemoryEventStore();
+  await start(store, { kek: hex(0xa1) });
+  await start(store, { kek: `${hex(0xa2)},${hex(0xa1)}` });
+  await furnish(store, keysOf(0xa2));
+  const lines = [3, 0xa2, 3, 0xa2, 0xa1].map(hex);
+  await writeFile(kekFile, [...lines, lines[1]!.toUpperCase()].join('\n'));
+  expect(await rotate(store)).toMatchObject({ kekId: keysOf(3).currentId, leftToDo: undefined });
+  const files = (await readdir(folder)).toSorted();
+  const old = [0xa1, 0xa2].map((byte) => [`old-kek.${keysOf(byte).currentId}`, [hex(byte)]] as const);
+  const held = await Promise.all(files.map(async (file) => [file, await linesOf(join(folder, file))] as const));
+  expect(Object.fromEntries(held)).toEqual(Object.fromEntries([['kek', [hex(3)]] as const, ...old]));
+});
+
 describe('with keys in the environment', () => {
   it('it wraps under the first, and leaves the rest to the operator', async () => {
     const store = new InMemoryEventStore();

@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { link, lstat, open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/*
+ * Files that may hold the only copy of a key: readable only by their owner, there with all of their text or not at all, and on
+ * disk, with their name, once they are written. What a crash leaves beside them ends in `.new`.
+ */
+
+/** Replaces a file: a crash at any moment leaves the old one or the new one. */
+export async function replacePrivateFile(file: string, text: string): Promise<void> {
+  await place(file, text, (beside) => rename(beside, file));
+}
+
+/** Creates a file, unless there is one; returns whether it did. Of several that are created at once, one is. */
+export async function createPrivateFile(file: string, text: string): Promise<boolean> {
+  // Where there is one, its folder need not be open to us for writing.
+  if (await isThere(file)) return false;
+  try {
+    await place(file, text, (beside) => link(beside, file));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Without this, a power failure could lose the name of a new file, and with it the only copy of a key. */
+export async function syncFolderOf(file: string): Promise<void> {
+  const folder = await open(dirname(file), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** A name of its own for each, because others may write the same file at the same moment. */
+async function place(file: string, text: string, give: (beside: string) => Promise<void>): Promise<void> {
+  const beside = `${file}.${randomBytes(6).toString('hex')}.new`;
+  try {
+    const handle = await open(beside, 'wx', 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await give(beside);
+  } finally {
+    await rm(beside, { force: true });
+  }
+  await syncFolderOf(file);
+}
+
+async function isThere(file: string): Promise<boolean> {
+  try {
+    await lstat(file);
+    return true;
+  } catch {
+    return false;
+  }
+}
