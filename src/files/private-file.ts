@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { link, lstat, open, rename, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { copyFile, link, lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /*
@@ -17,7 +18,7 @@ export async function createPrivateFile(file: string, text: string): Promise<boo
   // Where there is one, its folder need not be open to us for writing.
   if (await isThere(file)) return false;
   try {
-    await place(file, text, (beside) => link(beside, file));
+    await place(file, text, (beside) => linkOrCopy(beside, file));
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
@@ -34,6 +35,24 @@ export async function syncFolderOf(file: string): Promise<void> {
     await folder.close();
   }
 }
+
+/** Hard links are not everywhere: SMB and FAT have none. There, a crash can leave a part of the file. */
+async function linkOrCopy(beside: string, file: string): Promise<void> {
+  try {
+    await link(beside, file);
+  } catch (error) {
+    if (!noLinks.has((error as NodeJS.ErrnoException).code)) throw error;
+    await copyFile(beside, file, constants.COPYFILE_EXCL);
+    const handle = await open(file, 'r+');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  }
+}
+
+const noLinks: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
 /** A name of its own for each, because others may write the same file at the same moment. */
 async function place(file: string, text: string, give: (beside: string) => Promise<void>): Promise<void> {
