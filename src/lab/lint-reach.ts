@@ -1,11 +1,13 @@
-import { evaluate } from '../domain/policy/evaluate.js';
+import { stronger, type Outcome } from '../domain/policy/doubt.js';
+import { evaluate, type Scope } from '../domain/policy/evaluate.js';
 import { reads } from '../domain/policy/literals.js';
 import type { CheckedExpression } from '../domain/policy/syntax.js';
-import { notApplicable, unreadable } from '../domain/policy/types.js';
+import { Doubt, notApplicable, Unreadable, unreadable } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
 import { finding, type Finding, type LintActivity, type Linting, type ReadPolicy } from './lint-subject.js';
 
 const unknown = unreadable('it depends on the request');
+const allOutcomes: readonly Outcome[] = [true, false, unknown, notApplicable];
 
 /**
  * The value of a condition for every request of an activity, false also if it reads what the activity never has; undefined
@@ -21,9 +23,30 @@ export function truthForAll(
     if (name === 'activity') return { ...activity, params: {} };
     return hasResources || name === 'requester' ? unknown : notApplicable;
   };
-  const { truth } = evaluate(condition, { now: 0, value }, steps);
-  if (truth === 'true') return true;
-  return truth === 'unreadable' ? undefined : false;
+  const outcomes = outcomesOf(condition, { now: 0, value }, steps);
+  if (!outcomes.has(true) && !outcomes.has(unknown)) return false;
+  return outcomes.size === 1 && outcomes.has(true) ? true : undefined;
+}
+
+/** Every outcome that a condition may have. One evaluation does not tell: there, what never applies hides what is unknown. */
+function outcomesOf(node: CheckedExpression, scope: Scope, steps: Steps): ReadonlySet<Outcome> {
+  if (node.kind === 'not') {
+    const outcomes = outcomesOf(node.operand, scope, steps);
+    return new Set(Array.from(outcomes, (one) => (one instanceof Doubt ? one : !one)));
+  }
+  if (node.kind === 'logical') {
+    const isAnd = node.operator === '&&';
+    return node.operands.reduce<ReadonlySet<Outcome>>(
+      (before, operand) => {
+        const further = [...outcomesOf(operand, scope, steps)];
+        return new Set([...before].flatMap((one) => further.map((other) => stronger(isAnd, one, other))));
+      },
+      new Set([isAnd]),
+    );
+  }
+  const { truth, doubt } = evaluate(node, scope, steps);
+  if (truth === 'true' || truth === 'false') return new Set([truth === 'true']);
+  return new Set(doubt instanceof Unreadable ? allOutcomes : [notApplicable]);
 }
 
 /** Policies that have no effect, because of what they say or what others say. */

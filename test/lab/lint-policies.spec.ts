@@ -89,6 +89,16 @@ describe('lint', () => {
       ['0 never-applies'],
     ],
     [
+      'nothing in a DENY of what no request has, which only some doubt hides',
+      [
+        {
+          effect: deny,
+          condition: `activity.kind == 'UPDATE_USER' && !(requester.tags.contains('${treasurer}') && wallet.id == '${wallet}')`,
+        },
+      ],
+      [],
+    ],
+    [
       'an ALLOW in the shadow of a DENY',
       [
         { condition: `${sign} && wallet.id == '${wallet}'`, consensus: two },
