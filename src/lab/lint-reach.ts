@@ -75,9 +75,7 @@ function* deadOrDenied(one: ReadPolicy, { policies, steps }: Linting): Generator
     return;
   }
   if (policy.effect === 'EFFECT_DENY') return;
-  const denials = policies.filter(({ policy: { effect, consensus, time } }) => {
-    return effect === 'EFFECT_DENY' && consensus === undefined && time === undefined;
-  });
+  const denials = policies.filter(deniesWhoever);
   const covering = admits.map((activity) =>
     denials.find((denial) => isPartOf(denial, one) || truthForAll(denial.condition, activity, steps) === true),
   );
@@ -89,6 +87,11 @@ function* deadOrDenied(one: ReadPolicy, { policies, steps }: Linting): Generator
     text: `whatever it allows is denied, by \`${first.policy.policyName}\``,
     help: 'narrow the DENY, or delete this policy: only the root quorum is above a DENY',
   });
+}
+
+/** Whether it is a DENY that applies at any time, whoever has approved, if its condition is true. */
+function deniesWhoever({ policy: { effect, consensus, time } }: ReadPolicy): boolean {
+  return effect === 'EFFECT_DENY' && consensus === undefined && time === undefined;
 }
 
 /** Whether a DENY says nothing but what the other policy says too, so that it applies whenever that one does. */
@@ -140,9 +143,7 @@ function* tagGivers({ policies, steps }: Linting): Generator<Finding> {
     [condition, consensus].some((clause) => clause && reads(clause, tagFields)),
   );
   if (!relying) return;
-  const denials = policies.filter(
-    ({ policy: { effect, consensus } }) => effect === 'EFFECT_DENY' && consensus === undefined,
-  );
+  const denials = policies.filter(deniesWhoever);
   for (const { policy, admits } of policies) {
     if (policy.effect !== 'EFFECT_ALLOW') continue;
     const given = admits.filter(

@@ -202,6 +202,15 @@ describe('lint', () => {
       ],
       [],
     ],
+    [
+      'tags that others give but for a minute a week',
+      [
+        { condition: sign, consensus: two },
+        { condition: "activity.kind == 'UPDATE_USER'", consensus: `approvers.any(u, u.id == '${ann}')` },
+        { effect: deny, condition: "activity.kind == 'UPDATE_USER'", time: "CronSpan('0 3 * * 0', '1m', 'UTC')" },
+      ],
+      ['1 tags-are-privileges', '1 lone-submitter'],
+    ],
   ])('finds %s', (_what, policies, expected) => {
     expect(codes(...policies)).toEqual(expected);
   });
