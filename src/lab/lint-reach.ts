@@ -1,6 +1,5 @@
 import { stronger, type Outcome } from '../domain/policy/doubt.js';
 import { evaluate, type Scope } from '../domain/policy/evaluate.js';
-import { reads } from '../domain/policy/literals.js';
 import type { CheckedExpression } from '../domain/policy/syntax.js';
 import { Doubt, notApplicable, Unreadable, unreadable } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
@@ -51,11 +50,7 @@ function outcomesOf(node: CheckedExpression, scope: Scope, steps: Steps): Readon
 
 /** Policies that have no effect, because of what they say or what others say. */
 export function lintReach(linting: Linting): readonly Finding[] {
-  return [
-    ...linting.policies.flatMap((one) => [...deadOrDenied(one, linting)]),
-    ...duplicates(linting),
-    ...tagGivers(linting),
-  ];
+  return [...linting.policies.flatMap((one) => [...deadOrDenied(one, linting)]), ...duplicates(linting)];
 }
 
 function* deadOrDenied(one: ReadPolicy, { policies, steps }: Linting): Generator<Finding> {
@@ -90,7 +85,7 @@ function* deadOrDenied(one: ReadPolicy, { policies, steps }: Linting): Generator
 }
 
 /** Whether it is a DENY that applies at any time, whoever has approved, if its condition is true. */
-function deniesWhoever({ policy: { effect, consensus, time } }: ReadPolicy): boolean {
+export function deniesWhoever({ policy: { effect, consensus, time } }: ReadPolicy): boolean {
   return effect === 'EFFECT_DENY' && consensus === undefined && time === undefined;
 }
 
@@ -122,41 +117,5 @@ function* duplicates({ policies }: Linting): Generator<Finding> {
         help: 'delete one of them: after a change of the other, both still hold',
       });
     }
-  }
-}
-
-/** Kinds of activities that give users tags, or make users. */
-const givesTags: ReadonlySet<string> = new Set([
-  'CREATE_USERS',
-  'CREATE_API_ONLY_USERS',
-  'UPDATE_USER',
-  'CREATE_USER_TAG',
-  'UPDATE_USER_TAG',
-  'DELETE_USER_TAGS',
-  'CREATE_INVITATIONS',
-]);
-const tagFields: ReadonlySet<string> = new Set(['User.tags']);
-
-/** Tags that users can be given without the root quorum are no stronger than the policy that allows it. */
-function* tagGivers({ policies, steps }: Linting): Generator<Finding> {
-  const relying = policies.find(({ condition, consensus }) =>
-    [condition, consensus].some((clause) => clause && reads(clause, tagFields)),
-  );
-  if (!relying) return;
-  const denials = policies.filter(deniesWhoever);
-  for (const { policy, admits } of policies) {
-    if (policy.effect !== 'EFFECT_ALLOW') continue;
-    const given = admits.filter(
-      (activity) =>
-        givesTags.has(activity.kind) &&
-        !denials.some(({ condition }) => truthForAll(condition, activity, steps) === true),
-    );
-    if (given.length === 0) continue;
-    yield finding(policy, policy.condition === undefined ? undefined : { clause: 'condition' }, {
-      code: 'tags-are-privileges',
-      severity: 'warning',
-      text: `it may allow ${given[0]!.kind}, so those whom it allows can give tags to anyone, and \`${relying.policy.policyName}\` relies on tags`,
-      help: `deny ${[...new Set(given.map(({ kind }) => kind))].join(', ')} to all but the root quorum (company policies, 10), or say what this policy is about`,
-    });
   }
 }
