@@ -1,6 +1,10 @@
+import { analyse } from '../domain/policy/consensus-analysis.js';
+import { ClausesRead } from '../domain/policy/language.js';
 import { reads } from '../domain/policy/literals.js';
+import type { PolicyUser } from '../domain/policy/types.js';
 import { deniesWhoever, truthForAll } from './lint-reach.js';
 import { finding, type Finding, type Linting, type ReadPolicy } from './lint-subject.js';
+import { anyCredentialOf, isMetBy, isReachableBy } from './lint-voters.js';
 
 /** Kinds of activities that make users. */
 const makeUsers = ['CREATE_USERS', 'CREATE_API_ONLY_USERS', 'CREATE_INVITATIONS'];
@@ -11,11 +15,12 @@ const giveTags: ReadonlySet<string> = new Set([
   'UPDATE_USER_TAG',
   'DELETE_USER_TAGS',
 ]);
+const giveVotes: ReadonlySet<string> = new Set(makeUsers);
 const tagFields: ReadonlySet<string> = new Set(['User.tags']);
 
 /** What others may do that makes a policy weaker than it seems. */
 export function lintGrants(linting: Linting): readonly Finding[] {
-  return [...tagGivers(linting)];
+  return [...tagGivers(linting), ...voteGivers(linting)];
 }
 
 /** The ALLOWs that may allow activities of these kinds, as far as no DENY keeps them for the root quorum. */
@@ -48,4 +53,42 @@ function* tagGivers(linting: Linting): Generator<Finding> {
       help: `deny ${kinds.join(', ')} to all but the root quorum (company policies, 10), or say what this policy is about`,
     });
   }
+}
+
+/** Whoever makes users has as many votes as they like, where a consensus asks only for a number of them. */
+function* voteGivers(linting: Linting): Generator<Finding> {
+  const givers = granting(linting, giveVotes);
+  if (givers.length === 0) return;
+  const clauses = new ClausesRead(linting.rules.environment, '');
+  const relying = linting.policies.filter((one) => asksForAnybody(one, linting, clauses));
+  for (const { one, kinds } of givers) {
+    // Who may do something only together may do it alone from then on: that is not said of the policy itself.
+    const other = relying.find(({ policy }) => policy !== one.policy);
+    if (!other) continue;
+    yield finding(one.policy, placeOf(one), {
+      code: 'users-are-votes',
+      severity: 'warning',
+      text: `it may allow ${kinds[0]!}, so those whom it allows can make users who approve, and any users fulfil \`${other.policy.policyName}\``,
+      help: `ask for users or tags there, or deny ${kinds.join(', ')} to all but the root quorum`,
+    });
+  }
+}
+
+/** Whether an ALLOW needs several users, and users that nobody knows yet will do. */
+function asksForAnybody({ policy, consensus, admits }: ReadPolicy, linting: Linting, clauses: ClausesRead): boolean {
+  if (policy.effect !== 'EFFECT_ALLOW' || !consensus || admits.length === 0) return false;
+  const analysis = analyse(consensus);
+  const count = Math.min(analysis.kind === 'ordered' ? mostMade : analysis.cap, mostMade);
+  const made = Array.from({ length: count }, (_, index) => madeUser(`made-${index}`));
+  const [first] = made;
+  const among = { ...linting, subject: { ...linting.subject, users: made } };
+  if (!first || first.credentials.some((one) => isMetBy(policy, one, among, clauses))) return false;
+  return isReachableBy(consensus, first.userId, among, clauses);
+}
+
+/** Users made up to see whether they fulfil a consensus. */
+const mostMade = 20;
+
+function madeUser(userId: string): PolicyUser {
+  return { userId, userName: userId, email: `${userId}@example.com`, tags: [], credentials: anyCredentialOf(userId) };
 }

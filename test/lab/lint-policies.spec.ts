@@ -184,6 +184,32 @@ describe('lint', () => {
       ],
       ['0 out-of-reach'],
     ],
+    [
+      'users that others make, where any will do',
+      [
+        { condition: sign, consensus: 'approvers.count() >= 2 && approvers.any(u, u.id != requester.id)' },
+        { condition: "activity.kind == 'CREATE_API_ONLY_USERS'", consensus: `approvers.any(u, u.id == '${ann}')` },
+      ],
+      ['1 users-are-votes', '1 lone-submitter'],
+    ],
+    [
+      'nothing that users add where each is enough alone',
+      [
+        { condition: sign, consensus: 'approvers.count() >= 1' },
+        { condition: "activity.kind == 'CREATE_API_ONLY_USERS'", consensus: `approvers.any(u, u.id == '${ann}')` },
+      ],
+      ['0 lone-submitter', '1 lone-submitter'],
+    ],
+    [
+      'no harm in users that others make, where ids or tags are asked for, or the quorum makes them',
+      [
+        { condition: sign, consensus: `approvers.count() >= 2 && approvers.any(u, u.id == '${tom}')` },
+        { condition: "activity.kind == 'CREATE_USERS'", consensus: 'approvers.count() >= 2' },
+        { condition: "activity.resource == 'WALLET'", consensus: 'approvers.count() >= 2' },
+        { effect: deny, condition: "activity.kind in ['CREATE_USERS']" },
+      ],
+      ['1 always-denied'],
+    ],
     ['votes that undo others', [{ condition: sign, consensus: 'approvers.count() == 2' }], ['0 can-be-undone']],
     [
       'the order of votes',
