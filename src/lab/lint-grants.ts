@@ -16,11 +16,13 @@ const giveTags: ReadonlySet<string> = new Set([
   'DELETE_USER_TAGS',
 ]);
 const giveVotes: ReadonlySet<string> = new Set(makeUsers);
+const giveLabels: ReadonlySet<string> = new Set(['UPDATE_WALLET']);
 const tagFields: ReadonlySet<string> = new Set(['User.tags']);
+const labelFields: ReadonlySet<string> = new Set(['Wallet.label']);
 
 /** What others may do that makes a policy weaker than it seems. */
 export function lintGrants(linting: Linting): readonly Finding[] {
-  return [...tagGivers(linting), ...voteGivers(linting)];
+  return [...tagGivers(linting), ...voteGivers(linting), ...labelGivers(linting)];
 }
 
 /** The ALLOWs that may allow activities of these kinds, as far as no DENY keeps them for the root quorum. */
@@ -91,4 +93,24 @@ const mostMade = 20;
 
 function madeUser(userId: string): PolicyUser {
   return { userId, userName: userId, email: `${userId}@example.com`, tags: [], credentials: anyCredentialOf(userId) };
+}
+
+/** A label is that of whichever wallet has been given it. */
+function* labelGivers(linting: Linting): Generator<Finding> {
+  const givers = granting(linting, giveLabels);
+  for (const { policy, condition } of linting.policies) {
+    if (!condition || !reads(condition, labelFields)) continue;
+    const giver = givers.find(({ one }) => one.policy !== policy);
+    if (!giver) continue;
+    yield finding(
+      policy,
+      { clause: 'condition' },
+      {
+        code: 'names-prove-nothing',
+        severity: 'warning',
+        text: `\`${giver.one.policy.policyName}\` may allow UPDATE_WALLET, so those whom it allows can give the label of one wallet to another`,
+        help: 'compare wallet.id, or deny UPDATE_WALLET to all but the root quorum',
+      },
+    );
+  }
 }

@@ -210,6 +210,30 @@ describe('lint', () => {
       ],
       ['1 always-denied'],
     ],
+    [
+      'labels that others give',
+      [
+        { condition: `${sign} && wallet.label == 'hot'`, consensus: two },
+        { effect: deny, condition: `${sign} && wallet.label == 'cold'` },
+        { condition: "activity.kind == 'UPDATE_WALLET'", consensus: `approvers.any(u, u.id == '${ann}')` },
+      ],
+      ['0 names-prove-nothing', '1 names-prove-nothing', '2 lone-submitter'],
+    ],
+    [
+      'no harm in a label that only who has it changes',
+      [{ condition: "activity.kind == 'UPDATE_WALLET' && wallet.label == 'hot'", consensus: two }],
+      [],
+    ],
+    [
+      'no harm in labels that only the quorum gives, and in those of private keys',
+      [
+        { condition: `${sign} && wallet.label == 'hot'`, consensus: two },
+        { condition: `${sign} && private_key.label == 'hot'`, consensus: two },
+        { condition: "activity.resource == 'WALLET'", consensus: two },
+        { effect: deny, condition: "activity.kind == 'UPDATE_WALLET'" },
+      ],
+      [],
+    ],
     ['votes that undo others', [{ condition: sign, consensus: 'approvers.count() == 2' }], ['0 can-be-undone']],
     [
       'the order of votes',
