@@ -449,6 +449,15 @@ export const repairs = [
   },
   {
     rule: 'lab',
+    repair: 'What lint finds not applicable may hide what it does not know, and be otherwise in a request.',
+    file: 'src/lab/lint-reach.ts',
+    from: 'return new Set(doubt instanceof Unreadable ? allOutcomes : [notApplicable]);',
+    to: "return new Set(truth === 'unreadable' ? allOutcomes : [notApplicable]);",
+    test: 'test/lab/lint-reach.spec.ts',
+    named: 'for all requests of an activity',
+  },
+  {
+    rule: 'lab',
     repair: 'A DENY that needs votes covers no ALLOW.',
     file: 'src/lab/lint-reach.ts',
     from: `return effect === 'EFFECT_DENY' && consensus === undefined && time === undefined;`,

@@ -1,6 +1,7 @@
 import type { Basis } from '../decide/basis.js';
 import { policyContext } from '../decide/question.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
+import type { User } from '../domain/organization/users.js';
 import type { LintSubject } from './lint-subject.js';
 
 /** The policies of an organization and what they can name, as data. What its auth proxy has is not the members' to write. */
@@ -11,6 +12,7 @@ export function lintAsked(basis: Basis): LintSubject {
   return {
     policies: [...policies.values()].filter(({ policyId }) => policyId !== authProxy?.policyId),
     users: [...policyContext(basis).users].filter(({ userId }) => !isAuthProxyUser(organization, userId)),
+    logsIn: [...organization.users.values()].filter(canLogIn).map(({ userId }) => userId),
     rootQuorum: { threshold: rootQuorum.threshold, userIds: [...rootQuorum.userIds] },
     names: {
       'User.id': users,
@@ -22,6 +24,11 @@ export function lintAsked(basis: Basis): LintSubject {
     },
     now,
   };
+}
+
+/** Without any of its keys. */
+function canLogIn({ userEmail, userPhoneNumber, oauthProviders }: User): boolean {
+  return Boolean(userEmail) || Boolean(userPhoneNumber) || oauthProviders.length > 0;
 }
 
 function namesOf<Noun>(

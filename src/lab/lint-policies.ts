@@ -1,6 +1,7 @@
 import { OutOfSteps, Steps } from '../domain/steps.js';
 import { PolicyError } from '../domain/policy/syntax.js';
 import type { Policy } from '../domain/policy/types.js';
+import { lintGrants } from './lint-grants.js';
 import { lintReach, truthForAll } from './lint-reach.js';
 import {
   compiled,
@@ -34,7 +35,7 @@ export function lintPolicies(subject: LintSubject, rules: LintRules, steps = new
   try {
     const policies = subject.policies.map((policy) => readPolicy(policy, rules, steps));
     const linting: Linting = { subject, rules, policies, steps };
-    for (const check of [lintText, lintReach, lintVoters]) {
+    for (const check of [lintText, lintReach, lintGrants, lintVoters]) {
       for (const one of check(linting)) {
         // What runs out of steps may have come out wrong.
         if (steps.left <= 0) break;

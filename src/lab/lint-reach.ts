@@ -1,11 +1,12 @@
-import { evaluate } from '../domain/policy/evaluate.js';
-import { reads } from '../domain/policy/literals.js';
+import { stronger, type Outcome } from '../domain/policy/doubt.js';
+import { evaluate, type Scope } from '../domain/policy/evaluate.js';
 import type { CheckedExpression } from '../domain/policy/syntax.js';
-import { notApplicable, unreadable } from '../domain/policy/types.js';
+import { Doubt, notApplicable, Unreadable, unreadable } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
 import { finding, type Finding, type LintActivity, type Linting, type ReadPolicy } from './lint-subject.js';
 
 const unknown = unreadable('it depends on the request');
+const allOutcomes: readonly Outcome[] = [true, false, unknown, notApplicable];
 
 /**
  * The value of a condition for every request of an activity, false also if it reads what the activity never has; undefined
@@ -21,18 +22,35 @@ export function truthForAll(
     if (name === 'activity') return { ...activity, params: {} };
     return hasResources || name === 'requester' ? unknown : notApplicable;
   };
-  const { truth } = evaluate(condition, { now: 0, value }, steps);
-  if (truth === 'true') return true;
-  return truth === 'unreadable' ? undefined : false;
+  const outcomes = outcomesOf(condition, { now: 0, value }, steps);
+  if (!outcomes.has(true) && !outcomes.has(unknown)) return false;
+  return outcomes.size === 1 && outcomes.has(true) ? true : undefined;
+}
+
+/** Every outcome that a condition may have. One evaluation does not tell: there, what never applies hides what is unknown. */
+function outcomesOf(node: CheckedExpression, scope: Scope, steps: Steps): ReadonlySet<Outcome> {
+  if (node.kind === 'not') {
+    const outcomes = outcomesOf(node.operand, scope, steps);
+    return new Set(Array.from(outcomes, (one) => (one instanceof Doubt ? one : !one)));
+  }
+  if (node.kind === 'logical') {
+    const isAnd = node.operator === '&&';
+    return node.operands.reduce<ReadonlySet<Outcome>>(
+      (before, operand) => {
+        const further = [...outcomesOf(operand, scope, steps)];
+        return new Set([...before].flatMap((one) => further.map((other) => stronger(isAnd, one, other))));
+      },
+      new Set([isAnd]),
+    );
+  }
+  const { truth, doubt } = evaluate(node, scope, steps);
+  if (truth === 'true' || truth === 'false') return new Set([truth === 'true']);
+  return new Set(doubt instanceof Unreadable ? allOutcomes : [notApplicable]);
 }
 
 /** Policies that have no effect, because of what they say or what others say. */
 export function lintReach(linting: Linting): readonly Finding[] {
-  return [
-    ...linting.policies.flatMap((one) => [...deadOrDenied(one, linting)]),
-    ...duplicates(linting),
-    ...tagGivers(linting),
-  ];
+  return [...linting.policies.flatMap((one) => [...deadOrDenied(one, linting)]), ...duplicates(linting)];
 }
 
 function* deadOrDenied(one: ReadPolicy, { policies, steps }: Linting): Generator<Finding> {
@@ -52,9 +70,7 @@ function* deadOrDenied(one: ReadPolicy, { policies, steps }: Linting): Generator
     return;
   }
   if (policy.effect === 'EFFECT_DENY') return;
-  const denials = policies.filter(({ policy: { effect, consensus, time } }) => {
-    return effect === 'EFFECT_DENY' && consensus === undefined && time === undefined;
-  });
+  const denials = policies.filter(deniesWhoever);
   const covering = admits.map((activity) =>
     denials.find((denial) => isPartOf(denial, one) || truthForAll(denial.condition, activity, steps) === true),
   );
@@ -66,6 +82,11 @@ function* deadOrDenied(one: ReadPolicy, { policies, steps }: Linting): Generator
     text: `whatever it allows is denied, by \`${first.policy.policyName}\``,
     help: 'narrow the DENY, or delete this policy: only the root quorum is above a DENY',
   });
+}
+
+/** Whether it is a DENY that applies at any time, whoever has approved, if its condition is true. */
+export function deniesWhoever({ policy: { effect, consensus, time } }: ReadPolicy): boolean {
+  return effect === 'EFFECT_DENY' && consensus === undefined && time === undefined;
 }
 
 /** Whether a DENY says nothing but what the other policy says too, so that it applies whenever that one does. */
@@ -96,43 +117,5 @@ function* duplicates({ policies }: Linting): Generator<Finding> {
         help: 'delete one of them: after a change of the other, both still hold',
       });
     }
-  }
-}
-
-/** Kinds of activities that give users tags, or make users. */
-const givesTags: ReadonlySet<string> = new Set([
-  'CREATE_USERS',
-  'CREATE_API_ONLY_USERS',
-  'UPDATE_USER',
-  'CREATE_USER_TAG',
-  'UPDATE_USER_TAG',
-  'DELETE_USER_TAGS',
-  'CREATE_INVITATIONS',
-]);
-const tagFields: ReadonlySet<string> = new Set(['User.tags']);
-
-/** Tags that users can be given without the root quorum are no stronger than the policy that allows it. */
-function* tagGivers({ policies, steps }: Linting): Generator<Finding> {
-  const relying = policies.find(({ condition, consensus }) =>
-    [condition, consensus].some((clause) => clause && reads(clause, tagFields)),
-  );
-  if (!relying) return;
-  const denials = policies.filter(
-    ({ policy: { effect, consensus } }) => effect === 'EFFECT_DENY' && consensus === undefined,
-  );
-  for (const { policy, admits } of policies) {
-    if (policy.effect !== 'EFFECT_ALLOW') continue;
-    const given = admits.filter(
-      (activity) =>
-        givesTags.has(activity.kind) &&
-        !denials.some(({ condition }) => truthForAll(condition, activity, steps) === true),
-    );
-    if (given.length === 0) continue;
-    yield finding(policy, policy.condition === undefined ? undefined : { clause: 'condition' }, {
-      code: 'tags-are-privileges',
-      severity: 'warning',
-      text: `it may allow ${given[0]!.kind}, so those whom it allows can give tags to anyone, and \`${relying.policy.policyName}\` relies on tags`,
-      help: `deny ${[...new Set(given.map(({ kind }) => kind))].join(', ')} to all but the root quorum (company policies, 10), or say what this policy is about`,
-    });
   }
 }

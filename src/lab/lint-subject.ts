@@ -28,6 +28,8 @@ export interface Finding {
 export interface LintSubject {
   readonly policies: readonly Policy[];
   readonly users: readonly PolicyUser[];
+  /** Ids of the users who may log in by a contact or an identity, whether they have a credential or not. */
+  readonly logsIn: readonly string[];
   readonly rootQuorum: { readonly threshold: number; readonly userIds: readonly string[] };
   /** By origin, as literals have it (`User.tags`): the ids that exist, with their names. */
   readonly names: Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -1,10 +1,19 @@
+import { apiKeyCredentialType, loginCredentialTypes } from '../domain/organization/credentials.js';
 import { analyse } from '../domain/policy/consensus-analysis.js';
 import type { Ballot } from '../domain/policy/ballot.js';
 import { ClausesRead } from '../domain/policy/language.js';
 import { reads } from '../domain/policy/literals.js';
 import { rootsOf } from '../domain/policy/roots.js';
 import { thresholdsOf } from '../domain/policy/threshold-formula.js';
-import { Unreadable, type Approval, type PolicyUser } from '../domain/policy/types.js';
+import type { CheckedExpression } from '../domain/policy/syntax.js';
+import {
+  Unreadable,
+  type Approval,
+  type Policy,
+  type PolicyCredential,
+  type PolicyUser,
+} from '../domain/policy/types.js';
+import { truthForAll } from './lint-reach.js';
 import { finding, type Finding, type Linting, type ReadPolicy } from './lint-subject.js';
 import { questionOn } from './passing-sets.js';
 
@@ -12,18 +21,39 @@ import { questionOn } from './passing-sets.js';
 const stepsOfReach = 90_000;
 const namesShown = 3;
 const changeable: ReadonlySet<string> = new Set(['User.alias', 'User.email']);
+/** What a credential has that whoever registers it may have chosen. */
+const chosen: ReadonlySet<string> = new Set(['Credential.public_key', 'Credential.credential_id']);
+
+const passkeyType = 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR';
+const keyTypes = Object.values(apiKeyCredentialType);
+/** Types of the credentials that users make for themselves, by the verb that makes them (docs/adr/0011). */
+const madeBy: ReadonlyMap<string, readonly string[]> = new Map([
+  ['STAMP_LOGIN', ['CREDENTIAL_TYPE_LOGIN']],
+  ['CREATE_READ_WRITE_SESSION', ['CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256']],
+  ['CREATE_API_KEYS', keyTypes],
+  ['CREATE_AUTHENTICATORS', [passkeyType]],
+]);
+const sessionKinds: ReadonlySet<string> = new Set(['STAMP_LOGIN', 'CREATE_READ_WRITE_SESSION']);
 
 /** What consensuses come to with today's users. */
 export function* lintVoters(linting: Linting): Generator<Finding> {
   const clauses = new ClausesRead(linting.rules.environment, '');
+  const free = typesMadeFreely(linting);
   for (const one of linting.policies) {
     const { policy, consensus, admits } = one;
     if (policy.consensus !== undefined && !consensus) continue;
     yield* textOf(one);
     if (policy.effect !== 'EFFECT_ALLOW' || admits.length === 0) continue;
-    const lone = linting.subject.users.filter((user) => isMetBy(one, user, linting, clauses));
-    const others = linting.subject.users.filter(({ credentials }) => credentials.length > 0);
-    if (lone.length > 0) yield loneSubmitter(one, lone, lone.length === others.length);
+    const isMet = (key: PolicyCredential): boolean => isMetBy(policy, key, linting, clauses);
+    const isMetByMaking = ({ userId }: PolicyUser): boolean =>
+      anyCredentialOf(userId).some((key) => free.has(key.type) && isMet(key));
+    const voters = linting.subject.users.filter(({ credentials }) => credentials.length > 0);
+    const own = new Set(voters.filter(({ credentials }) => credentials.some(isMet)));
+    const isTyped = consensus !== undefined && readsCredentials(consensus);
+    const made = isTyped ? voters.filter((user) => !own.has(user) && isMetByMaking(user)) : [];
+    const lone = [...own, ...made];
+    const isEverybody = lone.length === voters.length;
+    if (lone.length > 0) yield loneSubmitter(one, lone, { isEverybody, isMade: made.length > 0 });
     else if (!isReachable(one, linting, clauses)) {
       yield finding(
         policy,
@@ -67,36 +97,91 @@ function* textOf({ policy, consensus }: ReadPolicy): Generator<Finding> {
   }
 }
 
-function loneSubmitter({ policy }: ReadPolicy, lone: readonly PolicyUser[], isEverybody: boolean): Finding {
+function loneSubmitter(
+  { policy }: ReadPolicy,
+  lone: readonly PolicyUser[],
+  { isEverybody, isMade }: { readonly isEverybody: boolean; readonly isMade: boolean },
+): Finding {
   const names = lone.slice(0, namesShown).map(({ userName }) => `\`${userName}\``);
   const more = lone.length > namesShown ? ` and ${lone.length - namesShown} others` : '';
   const who = isEverybody ? 'any user' : `${names.join(', ')}${more}`;
   return finding(policy, policy.consensus === undefined ? undefined : { clause: 'consensus' }, {
     code: 'lone-submitter',
     severity: isEverybody ? 'warning' : 'note',
-    text: `${who} can fulfil it alone, by submitting`,
-    help: 'the submitter’s vote counts: ask for one more, or for approvers.any(user, user.id != requester.id), unless that is meant',
+    text: `${who} can fulfil it alone, by submitting${isMade ? ' with a credential that they make for themselves' : ''}`,
+    help: isMade
+      ? 'a type of credentials proves nothing while users may make their own: ask for users or tags, unless that is meant'
+      : 'the submitter’s vote counts: ask for one more, or for approvers.any(user, user.id != requester.id), unless that is meant',
   });
 }
 
-function isMetBy(one: ReadPolicy, user: PolicyUser, linting: Linting, clauses: ClausesRead): boolean {
-  return user.credentials.some((credential) => {
-    const question = asked(linting, user.userId, [{ userId: user.userId, credential }], clauses);
-    const consensus = question.consensus(one.policy.consensus);
-    return !(consensus instanceof Unreadable) && consensus.isMet;
+/** One credential of each type, as a user could have them. */
+export function anyCredentialOf(userId: string): readonly PolicyCredential[] {
+  return [...keyTypes, passkeyType, ...loginCredentialTypes].map((type) => {
+    const credentialId = type === passkeyType ? { credentialId: '' } : {};
+    return { id: type, userId, type, publicKey: '', ...credentialId };
   });
+}
+
+/** Types of which each user who has a credential can make one: those that no DENY, and of the lasting ones no ALLOW, may be about. */
+function typesMadeFreely({ policies, rules, steps }: Linting): ReadonlySet<string> {
+  const isFree = (kind: string): boolean => {
+    const versions = rules.activities.filter((activity) => activity.kind === kind);
+    return !policies.some(({ policy, condition }) => {
+      // An ALLOW without a condition does not speak of credentials, and none takes a session away.
+      const isSilent = policy.effect === 'EFFECT_ALLOW' && (sessionKinds.has(kind) || policy.condition === undefined);
+      if (isSilent) return false;
+      const isRead = policy.condition === undefined || condition !== undefined;
+      return !isRead || versions.some((activity) => truthForAll(condition, activity, steps) !== false);
+    });
+  };
+  return new Set([...madeBy].flatMap(([kind, types]) => (isFree(kind) ? types : [])));
+}
+
+const readsCredentials = (consensus: CheckedExpression): boolean => rootsOf(consensus).has('credentials');
+
+/** Whether the approval by this credential alone is enough. */
+export function isMetBy(
+  { consensus: text }: Policy,
+  credential: PolicyCredential,
+  linting: Linting,
+  clauses: ClausesRead,
+): boolean {
+  const { userId } = credential;
+  const consensus = asked(linting, userId, [{ userId, credential }], clauses).consensus(text);
+  return !(consensus instanceof Unreadable) && consensus.isMet;
+}
+
+/** Whether the users who are there fulfil a consensus together, for a request of this user. */
+export function isReachableBy(
+  consensus: CheckedExpression,
+  userId: string,
+  linting: Linting,
+  clauses: ClausesRead,
+): boolean {
+  return asked(linting, userId, [], clauses).voters.isReachable(consensus);
 }
 
 function isReachable({ consensus }: ReadPolicy, linting: Linting, clauses: ClausesRead): boolean {
-  if (!consensus) return true;
-  const { users } = linting.subject;
+  // The owner of a key that it names may register that key.
+  if (!consensus || reads(consensus, chosen)) return true;
+  const users = linting.subject.users.map((user) => withCredentials(user, consensus, linting));
+  const among = { ...linting, subject: { ...linting.subject, users } };
   // Who asks matters only if the consensus says so.
   const askers = rootsOf(consensus).has('requester') ? users : users.slice(0, 1);
   return askers.some(({ userId }) => {
     const before = linting.steps.spent;
-    const isFound = asked(linting, userId, [], clauses).voters.isReachable(consensus);
+    const isFound = isReachableBy(consensus, userId, among, clauses);
     return isFound || linting.steps.spent - before > stepsOfReach;
   });
+}
+
+/** A user with every credential that they could have by today's policies: many types take no more than to log in. */
+function withCredentials(user: PolicyUser, consensus: CheckedExpression, { subject }: Linting): PolicyUser {
+  const { userId, credentials } = user;
+  const canVote = credentials.length > 0 || subject.logsIn.includes(userId);
+  if (!canVote || (credentials.length > 0 && !readsCredentials(consensus))) return user;
+  return { ...user, credentials: [...credentials, ...anyCredentialOf(userId)] };
 }
 
 function asked(

@@ -1,4 +1,5 @@
-import { verifySessionJwtSignature } from '@turnkey/crypto';
+import { readFileSync } from 'node:fs';
+import { decryptCredentialBundle, verifySessionJwtSignature } from '@turnkey/crypto';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
@@ -6,6 +7,7 @@ import type { Vote } from '../../src/domain/activity/events.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import {
   ApiError,
+  apiKeyPairFromPrivate,
   startCoordinator,
   StampingClient,
   submitPath,
@@ -21,7 +23,7 @@ import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { refusal, textLike } from './exchange.js';
 import { IdentityProvider } from './identity-provider.js';
 import { discoveryKeys, resultOf } from './login-world.js';
-import { claimsOf, codeOf } from './one-time-codes.js';
+import { claimsOf, clientSignature, codeOf } from './one-time-codes.js';
 
 const type = 'ACTIVITY_TYPE_STAMP_LOGIN';
 
@@ -153,6 +155,77 @@ test('a policy may forbid it', async () => {
   expect(await refusal(eve.client.submit(type, { publicKey: coordinator.newKey().publicKey }))).toMatchObject({
     status: 403,
     turnkeyErrorCode: 'REQUEST_NOT_AUTHORIZED',
+  });
+});
+
+describe('a session', () => {
+  const readWrite = 'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2';
+  const keysOf = (userId: string) => ({ userId, apiKeys: [apiKey(coordinator.newKey())] });
+  const login = (client: StampingClient, parameters: object = {}) => {
+    const { publicKey } = coordinator.newKey();
+    return client.submit(type, { publicKey, ...parameters });
+  };
+  const session = async (client: StampingClient) => {
+    const key = coordinator.newKey();
+    await client.submit(type, { publicKey: key.publicKey });
+    return coordinator.clientFor(key);
+  };
+
+  test('renews itself, for 100 years', async () => {
+    const ann = await coordinator.createUser('Ann');
+    const [first, next] = [await session(ann.client), coordinator.newKey()];
+    await first.submit(type, { publicKey: next.publicKey, expirationSeconds: String(100 * 365 * 86_400) });
+    coordinator.clock.advance('15m');
+    expect(await refusal(first.query('whoami'))).toMatchObject({ turnkeyErrorCode: 'API_KEY_EXPIRED' });
+    expect(await coordinator.clientFor(next).query('whoami')).toMatchObject({ userId: ann.userId });
+  });
+
+  test('makes no key under company policy 11, and an API key and a login by a code still do', async () => {
+    const { client } = coordinator;
+    const ann = await coordinator.createUser('Ann');
+    const userEmail = 'ann.in.session@example.com';
+    const { userId } = ann;
+    await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', {
+      userId,
+      userEmail,
+      verificationToken: await verificationToken(userEmail),
+    });
+    const bySession = await session(ann.client);
+    const target = coordinator.newKey();
+    const { credentialBundle } = resultOf(await ann.client.submit(readWrite, { targetPublicKey: target.publicKey }));
+    const byBundle = coordinator.clientFor(
+      apiKeyPairFromPrivate(decryptCredentialBundle(credentialBundle!, target.privateKey)),
+    );
+    const page = readFileSync(new URL('../../docs/how-to/company-policies.md', import.meta.url), 'utf8');
+    const [, text = ''] = /^## 11\. [^]*?```json\n([^]*?)```/m.exec(page)!;
+    const policyId = await coordinator.createPolicy(JSON.parse(text) as Parameters<typeof coordinator.createPolicy>[0]);
+
+    const denied = { status: 403, turnkeyErrorCode: 'REQUEST_NOT_AUTHORIZED' };
+    for (const one of [bySession, byBundle]) {
+      expect(await one.query('whoami')).toMatchObject({ userId });
+      expect(await refusal(login(one))).toMatchObject(denied);
+      expect(await refusal(one.submit(readWrite, { targetPublicKey: coordinator.newKey().publicKey }))).toMatchObject(
+        denied,
+      );
+      expect(await refusal(one.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', keysOf(userId)))).toMatchObject(denied);
+    }
+    const done = { status: 'ACTIVITY_STATUS_COMPLETED' };
+    expect(await login(ann.client)).toMatchObject(done);
+    expect(await ann.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', keysOf(userId))).toMatchObject(done);
+    const [bound, other] = [coordinator.newKey(), coordinator.newKey()];
+    expect(
+      await attestedLogin(coordinator.organizationId, bound, await verificationToken(userEmail, bound)),
+    ).toMatchObject(done);
+    const token = await verificationToken(userEmail, other);
+    const asked = { publicKey: other.publicKey };
+    expect(
+      await client.submit('ACTIVITY_TYPE_OTP_LOGIN_V2', {
+        verificationToken: token,
+        ...asked,
+        clientSignature: clientSignature(other, token, 'USAGE_TYPE_LOGIN', { login: asked }),
+      }),
+    ).toMatchObject(done);
+    await client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
   });
 });
 

@@ -1,7 +1,14 @@
 import { LabThread } from '../../src/lab/lab-thread.js';
 import type { LintSubject } from '../../src/lab/lint-subject.js';
 
-const subject: LintSubject = { policies: [], users: [], rootQuorum: { threshold: 1, userIds: [] }, names: {}, now: 0 };
+const subject: LintSubject = {
+  policies: [],
+  users: [],
+  logsIn: [],
+  rootQuorum: { threshold: 1, userIds: [] },
+  names: {},
+  now: 0,
+};
 const whose = { family: 'acme', organizationId: 'acme' };
 const nothing = { findings: [] };
 

@@ -37,6 +37,7 @@ function subjectOf(policies: readonly Partial<Policy>[]): LintSubject {
       ...one,
     })),
     users,
+    logsIn: [],
     rootQuorum: { threshold: 1, userIds: [ann] },
     names: {
       'User.id': { [ann]: 'Ann', [tom]: 'Tom', [tina]: 'Tina' },
@@ -89,6 +90,16 @@ describe('lint', () => {
       ['0 never-applies'],
     ],
     [
+      'nothing in a DENY of what no request has, which only some doubt hides',
+      [
+        {
+          effect: deny,
+          condition: `activity.kind == 'UPDATE_USER' && !(requester.tags.contains('${treasurer}') && wallet.id == '${wallet}')`,
+        },
+      ],
+      [],
+    ],
+    [
       'an ALLOW in the shadow of a DENY',
       [
         { condition: `${sign} && wallet.id == '${wallet}'`, consensus: two },
@@ -129,6 +140,100 @@ describe('lint', () => {
     ],
     ['nobody alone: another is needed', [{ condition: sign, consensus: 'approvers.any(u, u.id != requester.id)' }], []],
     ['a consensus of too many', [{ condition: sign, consensus: 'approvers.count() >= 4' }], ['0 out-of-reach']],
+    [
+      'a lone submitter: anybody, by a session',
+      [{ condition: sign, consensus: "credentials.any(k, k.type == 'CREDENTIAL_TYPE_LOGIN')" }],
+      ['0 lone-submitter'],
+    ],
+    [
+      'a lone submitter by a session where an ALLOW speaks of logins: it takes none away',
+      [
+        { condition: sign, consensus: "credentials.any(k, k.type == 'CREDENTIAL_TYPE_LOGIN')" },
+        { condition: "activity.resource == 'AUTH' && activity.action == 'CREATE'", consensus: two },
+      ],
+      ['0 lone-submitter'],
+    ],
+    [
+      'nobody alone where a DENY may be about making sessions, and yet somebody in reach',
+      [
+        { condition: sign, consensus: "credentials.any(k, k.type == 'CREDENTIAL_TYPE_LOGIN')" },
+        { effect: deny, condition: "activity.kind == 'STAMP_LOGIN'", consensus: 'approvers.count() >= 1' },
+      ],
+      [],
+    ],
+    [
+      'nobody alone where an ALLOW asks for more to add passkeys, and yet somebody in reach',
+      [
+        { condition: sign, consensus: "credentials.any(k, k.type == 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR')" },
+        { condition: "activity.kind == 'CREATE_AUTHENTICATORS'", consensus: two },
+      ],
+      [],
+    ],
+    [
+      'nobody alone, and yet in reach, who may register the key that is named',
+      [{ condition: sign, consensus: "credentials.any(k, k.public_key == '03')" }],
+      [],
+    ],
+    [
+      'too few, whatever credentials they make',
+      [
+        {
+          condition: sign,
+          consensus: "credentials.filter(k, k.type == 'CREDENTIAL_TYPE_LOGIN').count() >= 4",
+        },
+      ],
+      ['0 out-of-reach'],
+    ],
+    [
+      'users that others make, where any will do',
+      [
+        { condition: sign, consensus: 'approvers.count() >= 2 && approvers.any(u, u.id != requester.id)' },
+        { condition: "activity.kind == 'CREATE_API_ONLY_USERS'", consensus: `approvers.any(u, u.id == '${ann}')` },
+      ],
+      ['1 users-are-votes', '1 lone-submitter'],
+    ],
+    [
+      'nothing that users add where each is enough alone',
+      [
+        { condition: sign, consensus: 'approvers.count() >= 1' },
+        { condition: "activity.kind == 'CREATE_API_ONLY_USERS'", consensus: `approvers.any(u, u.id == '${ann}')` },
+      ],
+      ['0 lone-submitter', '1 lone-submitter'],
+    ],
+    [
+      'no harm in users that others make, where ids or tags are asked for, or the quorum makes them',
+      [
+        { condition: sign, consensus: `approvers.count() >= 2 && approvers.any(u, u.id == '${tom}')` },
+        { condition: "activity.kind == 'CREATE_USERS'", consensus: 'approvers.count() >= 2' },
+        { condition: "activity.resource == 'WALLET'", consensus: 'approvers.count() >= 2' },
+        { effect: deny, condition: "activity.kind in ['CREATE_USERS']" },
+      ],
+      ['1 always-denied'],
+    ],
+    [
+      'labels that others give',
+      [
+        { condition: `${sign} && wallet.label == 'hot'`, consensus: two },
+        { effect: deny, condition: `${sign} && wallet.label == 'cold'` },
+        { condition: "activity.kind == 'UPDATE_WALLET'", consensus: `approvers.any(u, u.id == '${ann}')` },
+      ],
+      ['0 names-prove-nothing', '1 names-prove-nothing', '2 lone-submitter'],
+    ],
+    [
+      'no harm in a label that only who has it changes',
+      [{ condition: "activity.kind == 'UPDATE_WALLET' && wallet.label == 'hot'", consensus: two }],
+      [],
+    ],
+    [
+      'no harm in labels that only the quorum gives, and in those of private keys',
+      [
+        { condition: `${sign} && wallet.label == 'hot'`, consensus: two },
+        { condition: `${sign} && private_key.label == 'hot'`, consensus: two },
+        { condition: "activity.resource == 'WALLET'", consensus: two },
+        { effect: deny, condition: "activity.kind == 'UPDATE_WALLET'" },
+      ],
+      [],
+    ],
     ['votes that undo others', [{ condition: sign, consensus: 'approvers.count() == 2' }], ['0 can-be-undone']],
     [
       'the order of votes',
@@ -192,15 +297,50 @@ describe('lint', () => {
       ],
       [],
     ],
+    [
+      'tags that others give but for a minute a week',
+      [
+        { condition: sign, consensus: two },
+        { condition: "activity.kind == 'UPDATE_USER'", consensus: `approvers.any(u, u.id == '${ann}')` },
+        { effect: deny, condition: "activity.kind == 'UPDATE_USER'", time: "CronSpan('0 3 * * 0', '1m', 'UTC')" },
+      ],
+      ['1 tags-are-privileges', '1 lone-submitter'],
+    ],
   ])('finds %s', (_what, policies, expected) => {
     expect(codes(...policies)).toEqual(expected);
+  });
+
+  it('tells a session that anybody makes from a credential that they have', () => {
+    const { findings } = linted({
+      condition: sign,
+      consensus: "credentials.any(k, k.type == 'CREDENTIAL_TYPE_LOGIN')",
+    });
+    expect(findings[0]).toMatchObject({
+      severity: 'warning',
+      text: 'any user can fulfil it alone, by submitting with a credential that they make for themselves',
+    });
+  });
+
+  it('counts who may log in among those who can approve', () => {
+    const subject = subjectOf([{ condition: sign, consensus: 'approvers.count() >= 4' }]);
+    const guest = { ...person('0a000000-0000-4000-8000-000000000004', 'Gus'), credentials: [] };
+    const found = (logsIn: readonly string[]) =>
+      lintPolicies({ ...subject, users: [...users, guest], logsIn }, rules).findings.map(({ code }) => code);
+    expect([found([]), found([guest.userId])]).toEqual([['out-of-reach'], []]);
   });
 
   it('is bounded in steps, and says so', () => {
     const policies = Array.from({ length: 50 }, () => ({ condition: sign, consensus: two }));
     const { findings, notComplete } = linted(...policies);
     expect([findings.length, notComplete]).toEqual([49, undefined]);
-    const subject: LintSubject = { policies: [], users, rootQuorum: { threshold: 1, userIds: [] }, names: {}, now: 0 };
+    const subject: LintSubject = {
+      policies: [],
+      users,
+      logsIn: [],
+      rootQuorum: { threshold: 1, userIds: [] },
+      names: {},
+      now: 0,
+    };
     expect(lintPolicies(subject, rules, new Steps(0))).toEqual({
       findings: [],
       notComplete: 'looking at all policies would take too long',
