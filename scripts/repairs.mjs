@@ -1059,6 +1059,15 @@ export const repairs = [
     test: 'test/e2e/events.spec.ts',
     named: 'is for members of the root quorum, with their key',
   },
+  {
+    rule: 'R3',
+    repair: 'A batch of rows that a full disk undoes is taken again: the same request is not carried out twice.',
+    file: 'src/read-models/projector.ts',
+    from: 'if (!this.database.isInTransaction || isForAll(error)) throw error;',
+    to: '',
+    test: 'test/read-models/projector.spec.ts',
+    named: 'when the disk is full',
+  },
 
   // R4: a public identifier is not a proof.
   {

@@ -46,6 +46,11 @@ export class ReadModelDatabase implements Rows {
     );
   }
 
+  /** False inside `transaction` once SQLite has undone all of it. */
+  get isInTransaction(): boolean {
+    return this.database.inTransaction;
+  }
+
   /** Cached statements. */
   get ready(): number {
     return this.statements.size;
@@ -71,8 +76,9 @@ export class ReadModelDatabase implements Rows {
   }
 
   /**
-   * Everything or nothing. May be nested; an inner failure undoes only the inner work. An inner transaction begins with
-   * its first write: of twenty models, most write nothing for a batch.
+   * Everything or nothing. May be nested; an inner failure undoes only the inner work, unless `isInTransaction` says that
+   * the outer work is undone with it, which must then not go on. An inner transaction begins with its first write: of twenty
+   * models, most write nothing for a batch.
    */
   transaction(work: () => void): void {
     const level = this.depth;
@@ -85,8 +91,7 @@ export class ReadModelDatabase implements Rows {
       work();
       if (this.begun > level) this.execute(level === 0 ? 'COMMIT' : `RELEASE level_${level}`);
     } catch (error) {
-      if (this.begun > level && level > 0) this.execute(`ROLLBACK TO level_${level}`);
-      if (this.begun > level) this.execute(level === 0 ? 'ROLLBACK' : `RELEASE level_${level}`);
+      this.undo(level);
       throw error;
     } finally {
       this.depth = level;
@@ -96,6 +101,19 @@ export class ReadModelDatabase implements Rows {
 
   close(): void {
     this.database.close();
+  }
+
+  private undo(level: number): void {
+    // A full disk, for one, makes SQLite undo everything by itself.
+    if (this.begun <= level || !this.isInTransaction) return;
+    if (level === 0) return this.execute('ROLLBACK');
+    try {
+      this.execute(`ROLLBACK TO level_${level}`);
+      this.execute(`RELEASE level_${level}`);
+    } catch {
+      // What cannot be undone alone is undone with the rest.
+      if (this.isInTransaction) this.execute('ROLLBACK');
+    }
   }
 
   private execute(sql: string, ...values: Value[]): void {
@@ -112,6 +130,16 @@ export class ReadModelDatabase implements Rows {
     }
     return statement;
   }
+}
+
+/** Whether an error is no fault of its statement: another would have met it (no room, no memory, a broken disk). */
+export function isForAll(error: unknown): boolean {
+  return /^SQLITE_(?:FULL|NOMEM|IOERR)/.test(codeOf(error));
+}
+
+/** The code of SQLite in an error; empty if it has none. */
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
 /** SQLite gives the files beside a database its mode, so it must be created with the right one. */
