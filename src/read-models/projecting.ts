@@ -13,7 +13,7 @@ export const PROJECTING = Symbol('Projecting');
 export interface Projecting {
   readonly rows: Rows;
   progress(): readonly Progress[];
-  /** Takes the next events; resolves once their rows can be read. @throws if the rows cannot be written at all */
+  /** Takes the next events; resolves once their rows can be read. @throws if they cannot be written for now */
   project(events: readonly RecordedEvent[]): Promise<void>;
   /** From now on it does not keep the process alive; callers that wait for a response must do so themselves. */
   unref?(): void;
@@ -52,10 +52,16 @@ export async function projectIntoFile(
   const rows = new ReadModelDatabase(file);
   return {
     rows,
-    progress: () => progress,
+    progress: () => (answers.lost ? stopped(progress, answers.lost) : progress),
     async project(events) {
+      if (answers.lost) return;
       worker.postMessage(packEvents(events));
-      progress = await answers.next();
+      try {
+        progress = await answers.next();
+      } catch (error) {
+        // Without the thread, every model has stopped: trying again is of no use.
+        if (!answers.lost) throw error;
+      }
     },
     unref: () => worker.unref(),
     async close() {
@@ -66,15 +72,27 @@ export async function projectIntoFile(
   };
 }
 
+/** A message of the thread: how far it is, or why it could not take the last events. */
+export type Answer = { readonly progress: readonly Progress[] } | { readonly fault: Error };
+
+function stopped(progress: readonly Progress[], { message }: Error): readonly Progress[] {
+  const reason = `${message}: restart the coordinator`;
+  return progress.map(({ failure = reason, ...one }) => ({ ...one, failure }));
+}
+
 /** What the thread answers, one message to each request. A race of each with its end would be kept until that end. */
 class ThreadAnswers {
   /** Resolves when the thread has ended. */
   readonly ended: Promise<void>;
+  /** Why there will be no more. */
+  lost: Error | undefined;
   private waiting: { resolve(progress: readonly Progress[]): void; reject(reason: Error): void } | undefined;
-  private lost: Error | undefined;
 
   constructor(worker: Worker) {
-    worker.on('message', (progress: readonly Progress[]) => this.waiting?.resolve(progress));
+    worker.on('message', (answer: Answer) => {
+      if ('fault' in answer) this.waiting?.reject(answer.fault);
+      else this.waiting?.resolve(answer.progress);
+    });
     worker.once('error', (error) => this.lose(threadError(error)));
     this.ended = new Promise((resolve) =>
       worker.once('exit', (code) => {

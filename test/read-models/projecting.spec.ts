@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { projectIntoFile } from '../../src/read-models/projecting.js';
+import { projectIntoFile, type Projecting } from '../../src/read-models/projecting.js';
 import { threadError } from '../../src/threads/thread-error.js';
+import { id } from '../activities/given.js';
+import { recorded } from './projected.js';
 
 const driver = createRequire(import.meta.url).resolve('libsql');
 let folder: string;
@@ -39,6 +41,43 @@ test('rows that another connection still locks are waited for, as when the one b
   expect(projecting.progress().length).toBeGreaterThan(10);
   await projecting.close();
   await worker.terminate();
+});
+
+describe('a batch that cannot be written, in a thread', () => {
+  const events = recorded(id(1), [{ type: 'OrganizationCreated', data: { organizationId: id(1), name: 'One' } }]);
+  const checkpoints = ({ progress }: Projecting) => new Set(progress().map(({ checkpoint }) => checkpoint));
+  const failures = ({ progress }: Projecting) => new Set(progress().map(({ failure }) => failure));
+
+  test('is taken again by the same thread, whichever model met the fault', async () => {
+    const file = join(folder, 'rows.db');
+    const projecting = await projectIntoFile(file, { identity: 'one', head: -1n }, new InMemoryEventStore());
+    // As on a full disk, SQLite ends the transaction by itself.
+    const fault = "SELECT RAISE(ROLLBACK, 'database or disk is full')";
+    projecting.rows.run(`CREATE TRIGGER fault BEFORE INSERT ON organizations BEGIN ${fault}; END`);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await expect(projecting.project(events)).rejects.toThrow('database or disk is full');
+      expect([checkpoints(projecting), failures(projecting)]).toEqual([new Set([-1n]), new Set([undefined])]);
+    }
+    projecting.rows.run('DROP TRIGGER fault');
+    await projecting.project(events);
+    expect([checkpoints(projecting), failures(projecting)]).toEqual([new Set([0n]), new Set([undefined])]);
+    expect(projecting.rows.all('SELECT organization_id FROM organizations')).toHaveLength(1);
+    await projecting.close();
+  });
+
+  test('stops every model if the thread is lost, and says that a restart is needed', async () => {
+    const created = once(process, 'worker') as Promise<[Worker]>;
+    const file = join(folder, 'rows.db');
+    const projecting = await projectIntoFile(file, { identity: 'one', head: -1n }, new InMemoryEventStore());
+    const [thread] = await created;
+    const projected = projecting.project(events);
+    await thread.terminate();
+    await projected;
+    const reason = 'the thread of the read models ended with code 1: restart the coordinator';
+    expect(failures(projecting)).toEqual(new Set([reason]));
+    await projecting.project(events);
+    await projecting.close();
+  });
 });
 
 test('an error of SQLite that ends a thread is told by its code, though Node.js passes it on as a plain object', async () => {
