@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, rmSync } from 'node:fs';
 import Database from 'libsql';
 
 /** A row of a read model from SQLite. */
@@ -39,11 +39,16 @@ export class ReadModelDatabase implements Rows {
     // The log is copied back in large pieces: rows change in place again and again, and each copy waits for the disk.
     // 4 MiB of pages: others come from the system's memory for files, which a larger cache only has twice (docs/adr/0103).
     // Pages of 8 KiB have less room between rows that nothing fits into (docs/adr/0114).
-    this.database.exec(
+    const settings =
       `PRAGMA busy_timeout = ${patienceMs}; ` +
-        'PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ' +
-        'PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -4096;',
-    );
+      'PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ' +
+      'PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -4096;';
+    try {
+      this.database.exec(settings);
+    } catch (error) {
+      this.database.close();
+      throw error;
+    }
   }
 
   /** False inside `transaction` once SQLite has undone all of it. */
@@ -132,9 +137,19 @@ export class ReadModelDatabase implements Rows {
   }
 }
 
-/** Whether an error is no fault of its statement: another would have met it (no room, no memory, a broken disk). */
+/** Whether an error is no fault of its statement: another would have met it (no room, no memory, a broken disk or file). */
 export function isForAll(error: unknown): boolean {
-  return /^SQLITE_(?:FULL|NOMEM|IOERR)/.test(codeOf(error));
+  return isDamage(error) || /^SQLITE_(?:FULL|NOMEM|IOERR)/.test(codeOf(error));
+}
+
+/** Whether an error says that a file is no database, or none that can be read whole. */
+export function isDamage(error: unknown): boolean {
+  return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error));
+}
+
+/** Removes a file of read models, which no connection may write any more, and what SQLite keeps beside it. */
+export function removeRows(file: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
 }
 
 /** The code of SQLite in an error; empty if it has none. */

@@ -3,9 +3,9 @@ import type { EventMetadata } from '../ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
 import { threadError } from '../threads/thread-error.js';
 import { packEvents } from './packed-events.js';
-import { ReadModelDatabase, type Rows } from './database.js';
+import { isDamage, ReadModelDatabase, removeRows, type Rows } from './database.js';
 import { readModels } from './index.js';
-import { lastProjected, Projector, type EventSource, type Progress } from './projector.js';
+import { lastProjected, Projector, type EventSource, type LastProjected, type Progress } from './projector.js';
 
 export const PROJECTING = Symbol('Projecting');
 
@@ -34,9 +34,26 @@ export function projectInMemory(): Projecting {
 
 /**
  * In a separate thread, into a file: writing rows takes as long as deciding, and must not delay it. Rows of events that
- * the store does not have, such as those of another branch of a backup, are rebuilt.
+ * the store does not have, such as those of another branch of a backup, are rebuilt; so is a damaged file, which `damaged`
+ * is told.
  */
 export async function projectIntoFile(
+  file: string,
+  source: Omit<EventSource, 'isAnother'>,
+  store: Pick<EventStore, 'read'>,
+  damaged: (error: unknown) => void = () => undefined,
+): Promise<Projecting> {
+  try {
+    return await openFile(file, source, store);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    damaged(error);
+    removeRows(file);
+    return openFile(file, source, store);
+  }
+}
+
+async function openFile(
   file: string,
   { identity, head }: Omit<EventSource, 'isAnother'>,
   store: Pick<EventStore, 'read'>,
@@ -48,7 +65,10 @@ export async function projectIntoFile(
     execArgv: [],
   });
   const answers = new ThreadAnswers(worker);
-  let progress = await answers.next();
+  let progress = await answers.next().catch(async (error: unknown) => {
+    await answers.ended;
+    throw error;
+  });
   const rows = new ReadModelDatabase(file);
   return {
     rows,
@@ -117,12 +137,19 @@ class ThreadAnswers {
 
 /** Whether the last event that the rows of a file were built from is in the store, at its place. */
 async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string): Promise<boolean> {
-  const rows = new ReadModelDatabase(file);
-  const last = lastProjected(rows);
-  rows.close();
+  const last = lastIn(file);
   if (!last) return false;
   for await (const { position, metadata } of store.read(last.stream, last.revision)) {
     return position === last.position && (metadata as Partial<EventMetadata> | null)?.hash === last.hash;
   }
   return false;
+}
+
+function lastIn(file: string): LastProjected | undefined {
+  const rows = new ReadModelDatabase(file);
+  try {
+    return lastProjected(rows);
+  } finally {
+    rows.close();
+  }
 }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { plainError } from '../threads/thread-error.js';
-import { ReadModelDatabase } from './database.js';
+import { isDamage, ReadModelDatabase } from './database.js';
 import { readModels } from './index.js';
 import { unpackEvents, type PackedEvents } from './packed-events.js';
 import type { Answer } from './projecting.js';
@@ -22,11 +22,19 @@ parentPort?.on('message', (events: PackedEvents | 'close') => {
   parentPort?.postMessage(answerTo(events));
 });
 
-/** Nothing of a batch is written that fails: once there is room again, the thread takes the same events. */
+/**
+ * Nothing of a batch is written that fails: once there is room again, the thread takes the same events.
+ * @throws {Error} if the file is damaged, which ends the thread: rows that can still be read are not to be trusted either
+ */
 function answerTo(events: PackedEvents): Answer {
   try {
     return { progress: projector.project(unpackEvents(events)) };
   } catch (error) {
-    return { fault: plainError(error) };
+    const fault = plainError(error);
+    if (!isDamage(error)) return { fault };
+    throw new Error(
+      `\`${file}\` is damaged (${fault.message}), and may be deleted, with its -wal and -shm, while the coordinator is stopped`,
+      { cause: fault },
+    );
   }
 }

@@ -73,7 +73,7 @@ interface State {
  * Applies events to the rows of every read model. Each model has its own checkpoint, written in the same transaction as
  * its rows, so that a crash skips nothing. The checkpoint is the last event of a permanent stream; what follows it
  * (from vaults, whose rows tolerate that) is delivered again. A model that fails stops alone; the others continue.
- * Without room or memory, and on a broken disk, nothing of a batch is written: it can be taken again.
+ * Without room or memory, on a broken disk and in a damaged file, nothing of a batch is written: it can be taken again.
  */
 export class Projector {
   private readonly state: readonly State[];
