@@ -1068,6 +1068,25 @@ export const repairs = [
     test: 'test/e2e/events.spec.ts',
     named: 'is for members of the root quorum, with their key',
   },
+  {
+    rule: 'R3',
+    repair: 'A batch of rows that a full disk undoes is taken again: the same request is not carried out twice.',
+    file: 'src/read-models/projector.ts',
+    from: 'if (!this.database.isInTransaction || isForAll(error)) throw error;',
+    to: '',
+    test: 'test/read-models/projector.spec.ts',
+    named: 'when the disk is full',
+  },
+  {
+    rule: 'R3',
+    repair:
+      'Nothing is decided by the rows of a read model that has stopped, where a token that was used looks unused.',
+    file: 'src/read-models/runner.ts',
+    from: 'if (failed.length === 0) return;',
+    to: 'return;',
+    test: 'test/read-models/look-ups.spec.ts',
+    named: 'nothing is answered from their rows',
+  },
 
   // R4: a public identifier is not a proof.
   {
@@ -1255,7 +1274,7 @@ export const repairs = [
     rule: 'R4',
     repair: 'A look-up waits until the rows have seen the position that the caller names.',
     file: 'src/read-models/look-ups.ts',
-    from: `      await runner.passed(position, readWaitMs);
+    from: `      await runner.current(position, claimsModel);
       return whereItLeads`,
     to: '      return whereItLeads',
     test: 'test/engine/shared-store.spec.ts',

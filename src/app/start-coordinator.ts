@@ -98,13 +98,16 @@ export async function startCoordinator(given: Config): Promise<void> {
   );
   // Loaded only once the settings and keys are known to be valid, so that a failing start reports it at once; and while the thread
   // of the read models loads its own modules.
+  const readModelsFile = join(config.dataDir, 'read-models.db');
   const [projecting, { createCoordinator }] = await Promise.all([
     config.eventStore === 'memory:'
       ? projectInMemory()
       : projectIntoFile(
-          join(config.dataDir, 'read-models.db'),
+          readModelsFile,
           { identity: founding.organizationId, head: (await world.store.head()) ?? -1n },
           world.store,
+          (err) =>
+            logger.warn({ err, file: readModelsFile }, 'the read models were damaged, and are rebuilt from the events'),
         ),
     import('./create-coordinator.js'),
   ]);

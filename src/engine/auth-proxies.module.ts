@@ -7,11 +7,11 @@ import { OidcModule } from '../oidc/oidc.module.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { ROWS } from '../read-models/define-query.js';
 import { OIDC, type OidcPort } from '../ports/oidc.js';
-import { isOriginAllowedAnywhere, organizationOfConfig } from '../read-models/auth-proxies.js';
-import { accountOf, keysOfCredentialId } from '../read-models/claims.js';
+import { authProxiesModel, isOriginAllowedAnywhere, organizationOfConfig } from '../read-models/auth-proxies.js';
+import { accountOf, claimsModel, keysOfCredentialId } from '../read-models/claims.js';
 import type { Rows } from '../read-models/database.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
+import { ReadModelRunner } from '../read-models/runner.js';
 import { AuthProxies } from './auth-proxies.js';
 import { EngineModule } from './engine.module.js';
 
@@ -34,7 +34,7 @@ import { EngineModule } from './engine.module.js';
         new AuthProxies({
           loader,
           registry,
-          passed: (position) => runner.passed(position, readWaitMs),
+          passed: (position) => runner.current(position, authProxiesModel, claimsModel),
           organizationOfConfig: (configId) => organizationOfConfig(rows, configId),
           isOriginAllowedAnywhere: (origin) => isOriginAllowedAnywhere(rows, origin),
           accountOf: (parentId, identifier) => accountOf(rows, parentId, identifier, clock.now()),

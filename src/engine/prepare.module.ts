@@ -3,7 +3,6 @@ import type { Config } from '../config/config.js';
 import { ContactLimits } from '../delivery/contact-limits.js';
 import { DELIVERY, deliveryFor, type Delivery } from '../delivery/delivery.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';
-import { contactKey } from '../domain/contact-key.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
 import { CONFIG } from '../http/config.token.js';
@@ -17,15 +16,14 @@ import { OrganizationLoader } from '../ledger/load-organization.js';
 import { Oauth2Client } from '../oidc/oauth2-client.js';
 import { OidcModule } from '../oidc/oidc.module.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
-import { ROWS } from '../read-models/define-query.js';
 import { OIDC, type OidcPort } from '../ports/oidc.js';
 import type { OrganizationPort } from '../ports/organizations.js';
 import type { PreparePorts } from '../ports/prepare.js';
-import { accountOf } from '../read-models/claims.js';
 import type { Rows } from '../read-models/database.js';
+import { ROWS } from '../read-models/define-query.js';
+import { everywhere } from '../read-models/look-ups.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
-import { tokenUsesOf } from '../read-models/token-uses.js';
+import { ReadModelRunner } from '../read-models/runner.js';
 import { CertificateRoom, verifyRegistration } from '../stamps/webauthn.js';
 import { webhookTargets } from '../webhooks/targets.js';
 import type { DriverPorts } from './job.js';
@@ -57,22 +55,11 @@ function registrationsOf(path: QueuePath): PreparePorts['verifyRegistration'] {
         loader: OrganizationLoader,
         runner: ReadModelRunner,
         rows: Rows,
-      ): OrganizationPort => {
-        // Everything that anyone can have read by now, whichever coordinator recorded it.
-        const everything = async () => runner.passed((await store.head()) ?? -1n, readWaitMs);
-        return {
-          authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
-          view: async (id) => (await loader.load(id)).organization,
-          async tokenUses(tokenId) {
-            await everything();
-            return tokenUsesOf(rows, tokenId);
-          },
-          async homeOfContact(parentId, kind, contact) {
-            await everything();
-            return accountOf(rows, parentId, { kind, value: contactKey(contact) }, clock.now());
-          },
-        };
-      },
+      ): OrganizationPort => ({
+        authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
+        view: async (id) => (await loader.load(id)).organization,
+        ...everywhere(store, runner, rows, clock),
+      }),
     },
     {
       provide: PREPARE,

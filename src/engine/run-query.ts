@@ -4,7 +4,6 @@ import type { OidcPort } from '../ports/oidc.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
 import { activityEnvelope } from '../wire/envelope.js';
-import { CoordinatorError } from '../domain/errors.js';
 import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
@@ -12,7 +11,7 @@ import type { Rows } from '../read-models/database.js';
 import { ROWS, type AnyQuery, type QueryContext } from '../read-models/define-query.js';
 import { answerPieces, pageWriter } from '../read-models/pages.js';
 import { answerRoom, smallAnswer } from './answer-room.js';
-import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
+import { ReadModelRunner } from '../read-models/runner.js';
 import { Meter } from '../domain/steps.js';
 import { canonicalUuid } from '../wire/fields.js';
 import { parseStrictJson } from '../wire/strict-json.js';
@@ -80,14 +79,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const question = { ...asked, organizationId };
     if (definition.readsHistory)
       await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);
-    await this.runner.passed(minPosition, readWaitMs);
-    const failed = this.runner.failures();
-    if (failed.length > 0) {
-      throw new CoordinatorError(
-        'UNAVAILABLE',
-        `read models have stopped (${failed.join(', ')}): see the log of the server`,
-      );
-    }
+    await this.runner.current(minPosition);
     const { organizationId: payer } = caller;
     const isOwn = payer === organizationId;
     const turn = organizationPath(payer, isOwn ? organization.parentOrganizationId : undefined);

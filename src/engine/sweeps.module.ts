@@ -4,10 +4,10 @@ import { LOGGER } from '../http/logger.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { ROWS } from '../read-models/define-query.js';
-import { claimsRevision, dueClaims, firstClaim } from '../read-models/claims.js';
+import { claimsModel, claimsRevision, dueClaims, firstClaim } from '../read-models/claims.js';
 import type { Rows } from '../read-models/database.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
+import { ReadModelRunner } from '../read-models/runner.js';
 import { unnamedVaults } from '../read-models/unnamed-vaults.js';
 import { Vault } from '../vault/vault.js';
 import { VaultModule } from '../vault/vault.module.js';
@@ -32,7 +32,7 @@ import { LostVaults } from './lost-vaults.js';
           },
           store,
           clock,
-          passed: (position) => runner.passed(position, readWaitMs),
+          passed: (position) => runner.current(position, claimsModel),
           failed: (err) =>
             logger.warn({ err }, 'the order of claims was not recorded; the next event brings it up again'),
         }),

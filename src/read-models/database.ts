@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, rmSync } from 'node:fs';
 import Database from 'libsql';
 
 /** A row of a read model from SQLite. */
@@ -39,11 +39,21 @@ export class ReadModelDatabase implements Rows {
     // The log is copied back in large pieces: rows change in place again and again, and each copy waits for the disk.
     // 4 MiB of pages: others come from the system's memory for files, which a larger cache only has twice (docs/adr/0103).
     // Pages of 8 KiB have less room between rows that nothing fits into (docs/adr/0114).
-    this.database.exec(
+    const settings =
       `PRAGMA busy_timeout = ${patienceMs}; ` +
-        'PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ' +
-        'PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -4096;',
-    );
+      'PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ' +
+      'PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -4096;';
+    try {
+      this.database.exec(settings);
+    } catch (error) {
+      this.database.close();
+      throw error;
+    }
+  }
+
+  /** False inside `transaction` once SQLite has undone all of it. */
+  get isInTransaction(): boolean {
+    return this.database.inTransaction;
   }
 
   /** Cached statements. */
@@ -71,8 +81,9 @@ export class ReadModelDatabase implements Rows {
   }
 
   /**
-   * Everything or nothing. May be nested; an inner failure undoes only the inner work. An inner transaction begins with
-   * its first write: of twenty models, most write nothing for a batch.
+   * Everything or nothing. May be nested; an inner failure undoes only the inner work, unless `isInTransaction` says that
+   * the outer work is undone with it, which must then not go on. An inner transaction begins with its first write: of twenty
+   * models, most write nothing for a batch.
    */
   transaction(work: () => void): void {
     const level = this.depth;
@@ -85,8 +96,7 @@ export class ReadModelDatabase implements Rows {
       work();
       if (this.begun > level) this.execute(level === 0 ? 'COMMIT' : `RELEASE level_${level}`);
     } catch (error) {
-      if (this.begun > level && level > 0) this.execute(`ROLLBACK TO level_${level}`);
-      if (this.begun > level) this.execute(level === 0 ? 'ROLLBACK' : `RELEASE level_${level}`);
+      this.undo(level);
       throw error;
     } finally {
       this.depth = level;
@@ -96,6 +106,19 @@ export class ReadModelDatabase implements Rows {
 
   close(): void {
     this.database.close();
+  }
+
+  private undo(level: number): void {
+    // A full disk, for one, makes SQLite undo everything by itself.
+    if (this.begun <= level || !this.isInTransaction) return;
+    if (level === 0) return this.execute('ROLLBACK');
+    try {
+      this.execute(`ROLLBACK TO level_${level}`);
+      this.execute(`RELEASE level_${level}`);
+    } catch {
+      // What cannot be undone alone is undone with the rest.
+      if (this.isInTransaction) this.execute('ROLLBACK');
+    }
   }
 
   private execute(sql: string, ...values: Value[]): void {
@@ -112,6 +135,26 @@ export class ReadModelDatabase implements Rows {
     }
     return statement;
   }
+}
+
+/** Whether an error is no fault of its statement: another would have met it (no room, no memory, a broken disk or file). */
+export function isForAll(error: unknown): boolean {
+  return isDamage(error) || /^SQLITE_(?:FULL|NOMEM|IOERR)/.test(codeOf(error));
+}
+
+/** Whether an error says that a file is no database, or none that can be read whole. */
+export function isDamage(error: unknown): boolean {
+  return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error));
+}
+
+/** Removes a file of read models, which no connection may write any more, and what SQLite keeps beside it. */
+export function removeRows(file: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+}
+
+/** The code of SQLite in an error; empty if it has none. */
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
 /** SQLite gives the files beside a database its mode, so it must be created with the right one. */

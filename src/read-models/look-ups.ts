@@ -1,14 +1,17 @@
+import { contactKey } from '../domain/contact-key.js';
 import type { ChildLookUps } from '../ports/child-look-ups.js';
 import type { Claims } from '../ports/claims.js';
 import type { Clock } from '../ports/clock.js';
 import type { PasskeyCounters } from '../ports/passkeys.js';
 import type { KnownActivities } from '../ports/known-activities.js';
 import type { EventStore } from '../ledger/event-store.js';
-import { activityOf, findByFingerprint } from './activities.js';
-import { highestCounter, keysOfCredentialId, knowsIssuer, whereItLeads } from './claims.js';
+import { activitiesModel, activityOf, findByFingerprint } from './activities.js';
+import { accountOf, claimsModel, highestCounter, keysOfCredentialId, knowsIssuer, whereItLeads } from './claims.js';
 import type { Rows } from './database.js';
-import { readWaitMs, type ReadModelRunner } from './runner.js';
-import { halfRecorded, recordedByParent } from './sub-organizations.js';
+import type { ReadModel } from './read-model.js';
+import type { ReadModelRunner } from './runner.js';
+import { halfRecorded, recordedByParent, subOrganizationsModel } from './sub-organizations.js';
+import { tokenUsesModel, tokenUsesOf } from './token-uses.js';
 
 /** Activities that were decided before. */
 export function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {
@@ -16,7 +19,7 @@ export function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActiv
     checkpoint: () => runner.checkpoint('activities'),
     findByFingerprint: (organizationId, fingerprint) => findByFingerprint(rows, organizationId, fingerprint),
     async read(organizationId, activityId, position) {
-      await runner.passed(position, readWaitMs);
+      await runner.current(position, activitiesModel);
       return activityOf(rows, organizationId, activityId);
     },
   };
@@ -27,7 +30,7 @@ export function childLookUps(store: EventStore, runner: ReadModelRunner, rows: R
   return {
     recorded: (organizationId) => recordedByParent(rows, organizationId),
     async recordedByNow(organizationId) {
-      await runner.passed((await store.head()) ?? -1n, readWaitMs);
+      await runner.current((await store.head()) ?? -1n, subOrganizationsModel);
       return recordedByParent(rows, organizationId);
     },
     unfounded: () => halfRecorded(rows, 'unfounded'),
@@ -39,15 +42,15 @@ export function childLookUps(store: EventStore, runner: ReadModelRunner, rows: R
 export function claimLookUps(runner: ReadModelRunner, rows: Rows, clock: Clock): Claims {
   return {
     async whereItLeads(parentId, identifier, position) {
-      await runner.passed(position, readWaitMs);
+      await runner.current(position, claimsModel);
       return whereItLeads(rows, parentId, identifier, clock.now());
     },
     async keysOfCredentialId(parentId, credentialId, position) {
-      await runner.passed(position, readWaitMs);
+      await runner.current(position, claimsModel);
       return keysOfCredentialId(rows, parentId, credentialId);
     },
     async knowsIssuer(parentId, issuer, position) {
-      await runner.passed(position, readWaitMs);
+      await runner.current(position, claimsModel);
       return knowsIssuer(rows, parentId, issuer);
     },
   };
@@ -57,8 +60,29 @@ export function claimLookUps(runner: ReadModelRunner, rows: Rows, clock: Clock):
 export function passkeyCounters(runner: ReadModelRunner, rows: Rows, seen: () => bigint): PasskeyCounters {
   return {
     async highest(familyId, { credentialId, publicKey }) {
-      await runner.passed(seen(), readWaitMs);
+      await runner.current(seen(), claimsModel);
       return highestCounter(rows, familyId, credentialId, publicKey);
+    },
+  };
+}
+
+/** Tokens and contacts, out of everything that anyone can have read by now, whichever coordinator recorded it. */
+export function everywhere(store: EventStore, runner: ReadModelRunner, rows: Rows, clock: Clock) {
+  const current = async (model: ReadModel) => runner.current((await store.head()) ?? -1n, model);
+  return {
+    /** What a token has been used for. */
+    async tokenUses(tokenId: string): Promise<ReadonlySet<string>> {
+      await current(tokenUsesModel);
+      return tokenUsesOf(rows, tokenId);
+    },
+    /** The sub-organization of a parent in which a contact was proved first; undefined for none. */
+    async homeOfContact(
+      parentId: string,
+      kind: 'EMAIL' | 'PHONE_NUMBER',
+      contact: string,
+    ): Promise<string | undefined> {
+      await current(claimsModel);
+      return accountOf(rows, parentId, { kind, value: contactKey(contact) }, clock.now());
     },
   };
 }

@@ -3,9 +3,9 @@ import type { EventMetadata } from '../ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
 import { threadError } from '../threads/thread-error.js';
 import { packEvents } from './packed-events.js';
-import { ReadModelDatabase, type Rows } from './database.js';
+import { isDamage, ReadModelDatabase, removeRows, type Rows } from './database.js';
 import { readModels } from './index.js';
-import { lastProjected, Projector, type EventSource, type Progress } from './projector.js';
+import { lastProjected, Projector, type EventSource, type LastProjected, type Progress } from './projector.js';
 
 export const PROJECTING = Symbol('Projecting');
 
@@ -13,7 +13,7 @@ export const PROJECTING = Symbol('Projecting');
 export interface Projecting {
   readonly rows: Rows;
   progress(): readonly Progress[];
-  /** Takes the next events; resolves once their rows can be read. @throws if the rows cannot be written at all */
+  /** Takes the next events; resolves once their rows can be read. @throws if they cannot be written for now */
   project(events: readonly RecordedEvent[]): Promise<void>;
   /** From now on it does not keep the process alive; callers that wait for a response must do so themselves. */
   unref?(): void;
@@ -34,9 +34,26 @@ export function projectInMemory(): Projecting {
 
 /**
  * In a separate thread, into a file: writing rows takes as long as deciding, and must not delay it. Rows of events that
- * the store does not have, such as those of another branch of a backup, are rebuilt.
+ * the store does not have, such as those of another branch of a backup, are rebuilt; so is a damaged file, which `damaged`
+ * is told.
  */
 export async function projectIntoFile(
+  file: string,
+  source: Omit<EventSource, 'isAnother'>,
+  store: Pick<EventStore, 'read'>,
+  damaged: (error: unknown) => void = () => undefined,
+): Promise<Projecting> {
+  try {
+    return await openFile(file, source, store);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    damaged(error);
+    removeRows(file);
+    return openFile(file, source, store);
+  }
+}
+
+async function openFile(
   file: string,
   { identity, head }: Omit<EventSource, 'isAnother'>,
   store: Pick<EventStore, 'read'>,
@@ -48,14 +65,23 @@ export async function projectIntoFile(
     execArgv: [],
   });
   const answers = new ThreadAnswers(worker);
-  let progress = await answers.next();
+  let progress = await answers.next().catch(async (error: unknown) => {
+    await answers.ended;
+    throw error;
+  });
   const rows = new ReadModelDatabase(file);
   return {
     rows,
-    progress: () => progress,
+    progress: () => (answers.lost ? stopped(progress, answers.lost) : progress),
     async project(events) {
+      if (answers.lost) return;
       worker.postMessage(packEvents(events));
-      progress = await answers.next();
+      try {
+        progress = await answers.next();
+      } catch (error) {
+        // Without the thread, every model has stopped: trying again is of no use.
+        if (!answers.lost) throw error;
+      }
     },
     unref: () => worker.unref(),
     async close() {
@@ -66,15 +92,27 @@ export async function projectIntoFile(
   };
 }
 
+/** A message of the thread: how far it is, or why it could not take the last events. */
+export type Answer = { readonly progress: readonly Progress[] } | { readonly fault: Error };
+
+function stopped(progress: readonly Progress[], { message }: Error): readonly Progress[] {
+  const reason = `${message}: restart the coordinator`;
+  return progress.map(({ failure = reason, ...one }) => ({ ...one, failure }));
+}
+
 /** What the thread answers, one message to each request. A race of each with its end would be kept until that end. */
 class ThreadAnswers {
   /** Resolves when the thread has ended. */
   readonly ended: Promise<void>;
+  /** Why there will be no more. */
+  lost: Error | undefined;
   private waiting: { resolve(progress: readonly Progress[]): void; reject(reason: Error): void } | undefined;
-  private lost: Error | undefined;
 
   constructor(worker: Worker) {
-    worker.on('message', (progress: readonly Progress[]) => this.waiting?.resolve(progress));
+    worker.on('message', (answer: Answer) => {
+      if ('fault' in answer) this.waiting?.reject(answer.fault);
+      else this.waiting?.resolve(answer.progress);
+    });
     worker.once('error', (error) => this.lose(threadError(error)));
     this.ended = new Promise((resolve) =>
       worker.once('exit', (code) => {
@@ -99,12 +137,19 @@ class ThreadAnswers {
 
 /** Whether the last event that the rows of a file were built from is in the store, at its place. */
 async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string): Promise<boolean> {
-  const rows = new ReadModelDatabase(file);
-  const last = lastProjected(rows);
-  rows.close();
+  const last = lastIn(file);
   if (!last) return false;
   for await (const { position, metadata } of store.read(last.stream, last.revision)) {
     return position === last.position && (metadata as Partial<EventMetadata> | null)?.hash === last.hash;
   }
   return false;
+}
+
+function lastIn(file: string): LastProjected | undefined {
+  const rows = new ReadModelDatabase(file);
+  try {
+    return lastProjected(rows);
+  } finally {
+    rows.close();
+  }
 }

@@ -1,7 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { ReadModelDatabase } from './database.js';
+import { plainError } from '../threads/thread-error.js';
+import { isDamage, ReadModelDatabase } from './database.js';
 import { readModels } from './index.js';
 import { unpackEvents, type PackedEvents } from './packed-events.js';
+import type { Answer } from './projecting.js';
 import { Projector, type EventSource } from './projector.js';
 
 /** The thread that writes the rows: it projects what it receives, and reports its progress. */
@@ -10,12 +12,29 @@ const { file, source } = workerData as { readonly file: string; readonly source:
 const database = new ReadModelDatabase(file);
 const projector = new Projector(database, readModels, source);
 
-parentPort?.postMessage(projector.progress());
+parentPort?.postMessage({ progress: projector.progress() } satisfies Answer);
 parentPort?.on('message', (events: PackedEvents | 'close') => {
   if (events === 'close') {
     database.close();
     parentPort?.close();
     return;
   }
-  parentPort?.postMessage(projector.project(unpackEvents(events)));
+  parentPort?.postMessage(answerTo(events));
 });
+
+/**
+ * Nothing of a batch is written that fails: once there is room again, the thread takes the same events.
+ * @throws {Error} if the file is damaged, which ends the thread: rows that can still be read are not to be trusted either
+ */
+function answerTo(events: PackedEvents): Answer {
+  try {
+    return { progress: projector.project(unpackEvents(events)) };
+  } catch (error) {
+    const fault = plainError(error);
+    if (!isDamage(error)) return { fault };
+    throw new Error(
+      `\`${file}\` is damaged (${fault.message}), and may be deleted, with its -wal and -shm, while the coordinator is stopped`,
+      { cause: fault },
+    );
+  }
+}

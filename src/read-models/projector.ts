@@ -4,7 +4,7 @@ import { isRecordedId } from '../domain/uuid.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import { isKept, type RecordedEvent } from '../ledger/event-store.js';
 import { readEvent } from '../ledger/upcast.js';
-import type { ReadModelDatabase, Rows } from './database.js';
+import { isForAll, type ReadModelDatabase, type Rows } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 
 /** How far a read model is, and why it has stopped, if it has. */
@@ -73,6 +73,7 @@ interface State {
  * Applies events to the rows of every read model. Each model has its own checkpoint, written in the same transaction as
  * its rows, so that a crash skips nothing. The checkpoint is the last event of a permanent stream; what follows it
  * (from vaults, whose rows tolerate that) is delivered again. A model that fails stops alone; the others continue.
+ * Without room or memory, on a broken disk and in a damaged file, nothing of a batch is written: it can be taken again.
  */
 export class Projector {
   private readonly state: readonly State[];
@@ -130,6 +131,10 @@ export class Projector {
     return this.progress();
   }
 
+  /**
+   * Why the model has failed, if it has.
+   * @throws what ends the batch for all models
+   */
   private projectInto(model: ReadModel, checkpoint: bigint, events: readonly ProjectedEvent[]): string | undefined {
     try {
       this.database.transaction(() => {
@@ -141,6 +146,8 @@ export class Projector {
       });
       return undefined;
     } catch (error) {
+      // The rows of the models before it are undone too: their checkpoints must not be written.
+      if (!this.database.isInTransaction || isForAll(error)) throw error;
       return error instanceof Error ? (error.stack ?? error.message) : String(error);
     }
   }

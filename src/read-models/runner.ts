@@ -3,6 +3,7 @@ import type { EventStore, RecordedEvent, Subscription } from '../ledger/event-st
 import { onlyStored, storedEvent } from '../ledger/stored-event.js';
 import type { Projecting } from './projecting.js';
 import type { Progress } from './projector.js';
+import type { ReadModel } from './read-model.js';
 
 /** Reports of the runner: progress for metrics, failures for the log. */
 export interface RunnerObserver {
@@ -18,7 +19,7 @@ interface Waiter {
 }
 
 /** Longest wait of a query for the read models, in milliseconds. */
-export const readWaitMs = 2_000;
+const readWaitMs = 2_000;
 /** Longest interval between checks whether a wait for the read models has become pointless, in milliseconds. */
 const passedLookMs = 250;
 /** How long events wait to be projected together if nobody waits for them, in milliseconds. */
@@ -98,7 +99,7 @@ export class ReadModelRunner {
   }
 
   /**
-   * Resolves once every model has passed the position.
+   * Resolves once every model that has not stopped has passed the position.
    * @throws {CoordinatorError} UNAVAILABLE after `timeoutMs`
    */
   async passed(position: bigint, timeoutMs: number): Promise<void> {
@@ -116,6 +117,17 @@ export class ReadModelRunner {
       clearTimeout(timer);
       if (waiter) this.waiters.delete(waiter);
     }
+  }
+
+  /**
+   * Resolves once the rows of these models, of all if none is named, can be read as of the position.
+   * @throws {CoordinatorError} UNAVAILABLE after `readWaitMs`, or if one of them has stopped: its rows would look current
+   */
+  async current(position: bigint, ...models: readonly ReadModel[]): Promise<void> {
+    this.checkRunning(models);
+    await this.passed(position, readWaitMs);
+    // It may have stopped at what was waited for.
+    this.checkRunning(models);
   }
 
   /**
@@ -219,6 +231,15 @@ export class ReadModelRunner {
     const reached = this.reached();
     for (const waiter of this.waiters) if (waiter.position <= reached) waiter.resolve();
     for (const follower of this.followers) follower();
+  }
+
+  private checkRunning(models: readonly ReadModel[]): void {
+    const failed = this.failures().filter((name) => models.length === 0 || models.some((model) => model.name === name));
+    if (failed.length === 0) return;
+    throw new CoordinatorError(
+      'UNAVAILABLE',
+      `read models have stopped (${failed.join(', ')}): see the log of the server`,
+    );
   }
 
   private linger(): Promise<void> {

@@ -5,5 +5,13 @@
 export function threadError(passed: unknown): Error {
   if (passed instanceof Error) return passed;
   const code = typeof passed === 'object' && passed !== null && 'code' in passed ? String(passed.code) : String(passed);
-  return new Error(`a thread has ended with \`${code}\``);
+  return Object.assign(new Error(`a thread has ended with \`${code}\``), { code });
+}
+
+/** An error in the form in which Node.js copies it to another thread with its message. */
+export function plainError(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  const plain = new Error(error.message);
+  if (error.stack !== undefined) plain.stack = error.stack;
+  return plain;
 }

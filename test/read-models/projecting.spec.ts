@@ -1,12 +1,15 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { projectIntoFile } from '../../src/read-models/projecting.js';
+import { ReadModelDatabase } from '../../src/read-models/database.js';
+import { projectIntoFile, type Projecting } from '../../src/read-models/projecting.js';
 import { threadError } from '../../src/threads/thread-error.js';
+import { id } from '../activities/given.js';
+import { recorded } from './projected.js';
 
 const driver = createRequire(import.meta.url).resolve('libsql');
 let folder: string;
@@ -39,6 +42,107 @@ test('rows that another connection still locks are waited for, as when the one b
   expect(projecting.progress().length).toBeGreaterThan(10);
   await projecting.close();
   await worker.terminate();
+});
+
+/** Overwrites everything from a place on. */
+async function spoil(file: string, from: number): Promise<void> {
+  await writeFile(file, (await readFile(file)).fill(0xff, from));
+}
+
+describe('a batch that cannot be written, in a thread', () => {
+  const events = recorded(id(1), [{ type: 'OrganizationCreated', data: { organizationId: id(1), name: 'One' } }]);
+  const checkpoints = ({ progress }: Projecting) => new Set(progress().map(({ checkpoint }) => checkpoint));
+  const failures = ({ progress }: Projecting) => new Set(progress().map(({ failure }) => failure));
+
+  test('is taken again by the same thread, whichever model met the fault', async () => {
+    const file = join(folder, 'rows.db');
+    const projecting = await projectIntoFile(file, { identity: 'one', head: -1n }, new InMemoryEventStore());
+    // As on a full disk, SQLite ends the transaction by itself.
+    const fault = "SELECT RAISE(ROLLBACK, 'database or disk is full')";
+    projecting.rows.run(`CREATE TRIGGER fault BEFORE INSERT ON organizations BEGIN ${fault}; END`);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await expect(projecting.project(events)).rejects.toThrow('database or disk is full');
+      expect([checkpoints(projecting), failures(projecting)]).toEqual([new Set([-1n]), new Set([undefined])]);
+    }
+    projecting.rows.run('DROP TRIGGER fault');
+    await projecting.project(events);
+    expect([checkpoints(projecting), failures(projecting)]).toEqual([new Set([0n]), new Set([undefined])]);
+    expect(projecting.rows.all('SELECT organization_id FROM organizations')).toHaveLength(1);
+    await projecting.close();
+  });
+
+  test('stops every model if the thread is lost, and says that a restart is needed', async () => {
+    const created = once(process, 'worker') as Promise<[Worker]>;
+    const file = join(folder, 'rows.db');
+    const projecting = await projectIntoFile(file, { identity: 'one', head: -1n }, new InMemoryEventStore());
+    const [thread] = await created;
+    const projected = projecting.project(events);
+    await thread.terminate();
+    await projected;
+    const reason = 'the thread of the read models ended with code 1: restart the coordinator';
+    expect(failures(projecting)).toEqual(new Set([reason]));
+    await projecting.project(events);
+    await projecting.close();
+  });
+});
+
+describe('a damaged file', () => {
+  const events = recorded(id(1), [{ type: 'OrganizationCreated', data: { organizationId: id(1), name: 'One' } }]);
+  const store = new InMemoryEventStore();
+  const source = { identity: 'one', head: 0n };
+  let file: string;
+
+  /** Rows of one event, in a file without a log. */
+  beforeEach(async () => {
+    file = join(folder, 'rows.db');
+    const projecting = await projectIntoFile(file, source, store);
+    await projecting.project(events);
+    await projecting.close();
+    const rows = new ReadModelDatabase(file);
+    rows.get('PRAGMA wal_checkpoint(TRUNCATE)');
+    rows.close();
+  });
+
+  test.each([
+    ['is no database', () => writeFile(file, 'x'.repeat(100_000))],
+    ['was cut off', () => truncate(file, 3 * 8_192)],
+    ['cannot be read from its second page on', () => spoil(file, 8_192)],
+  ])('that %s is rebuilt, and the log is told', async (_, damage) => {
+    await damage();
+    const told: unknown[] = [];
+    const projecting = await projectIntoFile(file, source, store, (error) => told.push(error));
+    expect(told).toEqual([
+      expect.objectContaining({ code: expect.stringMatching(/^SQLITE_(CORRUPT|NOTADB)/) as string }),
+    ]);
+    expect(new Set(projecting.progress().map(({ checkpoint }) => checkpoint))).toEqual(new Set([-1n]));
+    await projecting.project(events);
+    expect(projecting.rows.all('SELECT organization_id FROM organizations')).toHaveLength(1);
+    await projecting.close();
+  });
+
+  test('is not taken for one that cannot be opened', async () => {
+    const told: unknown[] = [];
+    await expect(projectIntoFile(folder, source, store, (error) => told.push(error))).rejects.toThrow();
+    expect(told).toEqual([]);
+  });
+
+  test('that is met later stops every model, and the log says which file may be deleted', async () => {
+    const projecting = await projectIntoFile(file, source, store);
+    await projecting.project(events);
+    const { rows } = projecting;
+    // Another's write makes the thread read the file again.
+    rows.run('CREATE TABLE others (one)');
+    rows.get('PRAGMA wal_checkpoint(TRUNCATE)');
+    await spoil(file, 8_192);
+    await projecting.project(
+      recorded(id(2), [{ type: 'OrganizationCreated', data: { organizationId: id(2), name: 'Two' } }], 1),
+    );
+    const reason =
+      `\`${file}\` is damaged (database disk image is malformed), and may be deleted, with its -wal and -shm, ` +
+      'while the coordinator is stopped: restart the coordinator';
+    expect(new Set(projecting.progress().map(({ failure }) => failure))).toEqual(new Set([reason]));
+    await projecting.close();
+  });
 });
 
 test('an error of SQLite that ends a thread is told by its code, though Node.js passes it on as a plain object', async () => {
