@@ -59,8 +59,11 @@ export function lastProjected(rows: Rows): LastProjected | undefined {
  */
 const streamPattern = /^(?:organization|denials|webhook-deliveries|claims)-(.+)$/;
 
-/** Raised if earlier checkpoints cannot be trusted. 2: they were of events that may be scavenged (docs/adr/0033). */
-const generation = 2;
+/**
+ * Raised if earlier checkpoints cannot be trusted. 2: they were of events that may be scavenged (docs/adr/0033). 3: on a full disk
+ * they were written without their rows.
+ */
+const generation = 3;
 
 interface State {
   readonly model: ReadModel;
