@@ -3,7 +3,7 @@ import { bech32, bech32m, createBase58check } from '@scure/base';
 import fc from 'fast-check';
 import { AmbiguousText } from '../../src/domain/policy/types.js';
 import { outputAddress, scriptOf } from '../../src/transactions/bitcoin-addresses.js';
-import { leastTime } from './processor-time.js';
+import { blocksEntered } from './blocks-entered.js';
 
 const base58check = createBase58check(sha256);
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -62,16 +62,16 @@ describe('the address of an output', () => {
     expect(alike).toBeGreaterThan(5_000);
   });
 
-  it('is told from thousands of others in a small part of the time that decoding those takes', () => {
+  it('is told from thousands of others by a small part of what decoding those takes', () => {
     const others = Array.from({ length: 5_000 }, (_, at) => `1${String(at).padStart(7, 'x')}`);
     const addresses = Array.from({ length: 1_000 }, (_, at) =>
       base58check.encode(Uint8Array.from([0x6f, ...sha256(Uint8Array.of(at & 0xff, at >> 8)).subarray(0, 20)])),
     );
 
     for (const texts of [others, addresses]) {
-      const decoded = leastTime(() => texts.map(scriptOf));
+      const decoded = blocksEntered(() => texts.map(scriptOf));
       for (const script of [`0014${'ab'.repeat(20)}`, `76a914${'ab'.repeat(20)}88ac`]) {
-        const told = leastTime(() => {
+        const told = blocksEntered(() => {
           const address = addressOf(scriptFrom(script));
           return texts.filter((text) => address.mayBe(text));
         });
