@@ -48,6 +48,8 @@ export class QueryThreads {
   for({ organization, caller, turn, now, meter, enter }: Asking): InThreads {
     const { organizationId, parentOrganizationId } = organization;
     const family = parentOrganizationId ?? organizationId;
+    // Places are those of who asks: what sub-organizations ask about themselves keeps no parent from asking about them.
+    const whose = { family, organizationId: caller.organizationId };
     const nextTurn = () => thisThread.next(turn);
     const makeRoom = async (texts: readonly string[] = []) => {
       if (texts.reduce((sum, text) => sum + text.length, 0) > smallAnswer) await enter();
@@ -61,30 +63,30 @@ export class QueryThreads {
         return told;
       },
       states: async (ofOrganization, question) => {
-        const answered = await this.states.answer(family, { organizationId: ofOrganization, question, now }, nextTurn);
+        const answered = await this.states.answer(whose, { organizationId: ofOrganization, question, now }, nextTurn);
         await makeRoom(answered.elements.texts);
         return answered;
       },
       proofs: async (question) => {
-        const answered = await this.explanations.answer(family, question, nextTurn);
+        const answered = await this.explanations.answer(whose, question, nextTurn);
         await makeRoom(answered.proof?.parts.texts);
         return answered;
       },
       approvers: async (activityId) => {
         const asked = await askApprovers(this.driver.rights, organization, activityId, meter);
         if (typeof asked === 'string') return asked;
-        const told = await this.lab.approvers({ family, organizationId }, asked);
+        const told = await this.lab.approvers(whose, asked);
         await enter();
         return told;
       },
       lint: async () => {
         const subject = lintAsked({ ...this.driver.rights.basisOf(organization, meter), now });
-        const { findings, ...rest } = await this.lab.lint({ family, organizationId }, subject);
+        const { findings, ...rest } = await this.lab.lint(whose, subject);
         await enter();
         return { ...rest, findings: findings.map(located) };
       },
       whatIf: async (question) => {
-        const answered = await this.whatIfs.answer(family, question, nextTurn);
+        const answered = await this.whatIfs.answer(whose, question, nextTurn);
         await enter();
         return answered;
       },
@@ -102,7 +104,7 @@ export class QueryThreads {
     const home = isOwn ? organization : (await this.loader.parentOf(organization))?.organization;
     const isConcerned = question.isConcerned || home?.rootQuorum.userIds.includes(user.userId) === true;
     const family = organization.parentOrganizationId ?? organization.organizationId;
-    return this.reasons.answer(family, { ...question, isConcerned }, nextTurn);
+    return this.reasons.answer({ family, organizationId }, { ...question, isConcerned }, nextTurn);
   }
 }
 

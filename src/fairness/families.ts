@@ -2,8 +2,8 @@ import { limitExceeded } from '../domain/errors.js';
 import { FairQueue, organizationPath, type QueuePath } from './fair-queue.js';
 import { Shares } from './shares.js';
 
-/** Whose task it is: an organization's, of a family that has the parent's id. */
-interface Whose {
+/** Who asks for a task: an organization, of the family of a parent, which has the parent's id. */
+export interface Whose {
   readonly family: string;
   readonly organizationId: string;
 }

@@ -1,4 +1,4 @@
-import { Families } from '../fairness/families.js';
+import { Families, type Whose } from '../fairness/families.js';
 import { OwnThread } from '../threads/own-thread.js';
 import type { LintReport } from './lint-policies.js';
 import type { LintSubject } from './lint-subject.js';
@@ -18,12 +18,6 @@ export type FromLabWorker =
   | { readonly kind: 'approvers'; readonly told: ToldApprovers }
   | { readonly kind: 'lint'; readonly report: LintReport }
   | { readonly kind: 'failed'; readonly reason: string };
-
-/** The family is the parent's id, for a parent and for its sub-organizations. */
-interface Whose {
-  readonly family: string;
-  readonly organizationId: string;
-}
 
 interface LabThreadOptions {
   readonly longestMs?: number;

@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { denialStream } from '../domain/activity/denial.js';
 import { organizationStream } from '../domain/organization/organization.js';
-import { Families } from '../fairness/families.js';
+import { Families, type Whose } from '../fairness/families.js';
 import { eventRuns } from '../ledger/event-runs.js';
 import type { EventReader } from '../ledger/event-store.js';
 import { packEvents, type PackedEvents } from '../read-models/packed-events.js';
@@ -63,21 +63,14 @@ export class WhatIfThread {
   }
 
   /**
-   * @param family the parent's id, for a parent and for its sub-organizations
+   * @param whose who asks
    * @param turn is awaited between two runs of events: others may have theirs
    * @throws {CoordinatorError} INVALID_ARGUMENT for a draft that cannot hold; NOT_FOUND for a revision that there is not;
    * RESOURCE_EXHAUSTED if too many of the family wait; UNAVAILABLE if the thread was lost
    * @throws {Error} if the history is broken
    */
-  async answer(
-    family: string,
-    question: WhatIfQuestion,
-    turn: () => Promise<void> | undefined,
-  ): Promise<WhatIfResponse> {
-    const { organizationId } = question;
-    return this.families.inTurn({ family, organizationId }, () =>
-      this.thread.talk((say) => this.talk(question, turn, say)),
-    );
+  async answer(whose: Whose, question: WhatIfQuestion, turn: () => Promise<void> | undefined): Promise<WhatIfResponse> {
+    return this.families.inTurn(whose, () => this.thread.talk((say) => this.talk(question, turn, say)));
   }
 
   private async talk(question: WhatIfQuestion, turn: () => Promise<void> | undefined, say: Say) {

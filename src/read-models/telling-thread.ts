@@ -66,7 +66,7 @@ export class TellingThread {
     family: string,
     { organizationId, readerOrganizationId, from, limit, now }: Asked,
   ): Promise<TextPage<ListedEvent>> {
-    return this.families.inTurn({ family, organizationId }, async () => {
+    return this.families.inTurn({ family, organizationId: readerOrganizationId }, async () => {
       const { events, hasMore } = await this.read(organizationId, from, limit);
       const stream = organizationStream(organizationId);
       const causes = await causesOf(this.rows, organizationId, events, (at) => this.store.read(stream, at));

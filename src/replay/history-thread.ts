@@ -1,4 +1,4 @@
-import { Families } from '../fairness/families.js';
+import { Families, type Whose } from '../fairness/families.js';
 import type { EventReader } from '../ledger/event-store.js';
 import type { PackedEvents } from '../read-models/packed-events.js';
 import { OwnThread } from '../threads/own-thread.js';
@@ -67,14 +67,14 @@ export class HistoryThread<Question extends HistoryQuestion, Answer> {
   }
 
   /**
-   * @param family the parent's id, for a parent and for its sub-organizations
+   * @param whose who asks
    * @param turn is awaited between two runs of events: others may have theirs
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED if too many of the family wait; UNAVAILABLE if the thread was lost
    * @throws {Error} if the history is broken
    */
-  async answer(family: string, question: Question, turn: () => Promise<void> | undefined): Promise<Answer> {
+  async answer(whose: Whose, question: Question, turn: () => Promise<void> | undefined): Promise<Answer> {
     const { organizationId, authority } = question;
-    return this.families.inTurn({ family, organizationId }, () =>
+    return this.families.inTurn(whose, () =>
       this.thread.talk(async (talk) => {
         const say = async (message: ToHistoryWorker<Question>) => answerIn(await talk(message));
         await say({ kind: 'question', question });

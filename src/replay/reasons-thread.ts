@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
+import type { Whose } from '../fairness/families.js';
 import type { EventReader } from '../ledger/event-store.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
 import { HistoryThread, type HistoryThreadOptions } from './history-thread.js';
@@ -23,17 +24,13 @@ export class ReasonsThread {
 
   /**
    * Never refuses: where too many of the family wait or the thread was lost, the answer says why it explains nothing.
-   * @param family the parent's id, for a parent and for its sub-organizations
+   * @param whose who asks
    * @param turn is awaited between two runs of events: others may have theirs
    * @throws {Error} if the history is broken
    */
-  async answer(
-    family: string,
-    question: ReasonsQuestion,
-    turn: () => Promise<void> | undefined,
-  ): Promise<ReasonsAnswer> {
+  async answer(whose: Whose, question: ReasonsQuestion, turn: () => Promise<void> | undefined): Promise<ReasonsAnswer> {
     try {
-      return await this.thread.answer(family, question, turn);
+      return await this.thread.answer(whose, question, turn);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       const isBusy = error.code === 'RESOURCE_EXHAUSTED';

@@ -1,6 +1,6 @@
 import { CoordinatorError, type ErrorCode } from '../domain/errors.js';
 import type { EventReader } from '../ledger/event-store.js';
-import { Families } from '../fairness/families.js';
+import { Families, type Whose } from '../fairness/families.js';
 import { handEvents } from './hand-events.js';
 import type { StateBounds } from './kept-states.js';
 import { OwnThread } from '../threads/own-thread.js';
@@ -85,15 +85,14 @@ export class StateThread {
   }
 
   /**
-   * @param family the parent's id, for a parent and for its sub-organizations
+   * @param whose who asks
    * @param turn is awaited between two runs of events: others may have theirs
    * @throws {CoordinatorError} NOT_FOUND for a point that does not exist; RESOURCE_EXHAUSTED if too many of the family
    * wait, or the history is too long; UNAVAILABLE if the thread was lost
    */
-  async answer(family: string, asked: Asked, turn: () => Promise<void> | undefined): Promise<StateAnswer> {
-    const { organizationId } = asked;
-    return this.families.inTurn({ family, organizationId }, () =>
-      this.thread.talk((say) => this.ask(family, asked, turn, async (message) => answerIn(await say(message)))),
+  async answer(whose: Whose, asked: Asked, turn: () => Promise<void> | undefined): Promise<StateAnswer> {
+    return this.families.inTurn(whose, () =>
+      this.thread.talk((say) => this.ask(whose.family, asked, turn, async (message) => answerIn(await say(message)))),
     );
   }
 

@@ -157,7 +157,7 @@ test('the thread makes one proof of a family at a time, and refuses one too many
       now--;
     },
   });
-  const ask = () => thread.answer('acme', question, () => undefined);
+  const ask = () => thread.answer({ family: 'acme', organizationId: 'acme' }, question, () => undefined);
   const waiting = Array.from({ length: 8 }, ask);
   // Where it is not refused, it waits for the others.
   const one = await Promise.race([ask().catch((error: unknown) => error), setTimeout(1_000, 'it waits')]);

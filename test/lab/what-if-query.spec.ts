@@ -180,7 +180,8 @@ test('a family has one at a time and another waiting, and a stranger is answered
   };
   const thread = new WhatIfThread(slow);
   const draft = { withoutUsers: ['Alice'] };
-  const ask = () => thread.answer(organizationId, { organizationId, draft, now: 0 }, () => undefined);
+  const ask = () =>
+    thread.answer({ family: organizationId, organizationId }, { organizationId, draft, now: 0 }, () => undefined);
   const both = [ask(), ask()];
   await expect(ask()).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
   goOn();
@@ -194,7 +195,11 @@ test('a thread that was lost is replaced', async () => {
   const store = await storeOf(await coordinator.recorded());
   const thread = new WhatIfThread(store, { longestMs: 1 });
   const ask = () =>
-    thread.answer(organizationId, { organizationId, draft: { withoutUsers: ['Alice'] }, now: 0 }, () => undefined);
+    thread.answer(
+      { family: organizationId, organizationId },
+      { organizationId, draft: { withoutUsers: ['Alice'] }, now: 0 },
+      () => undefined,
+    );
   await expect(ask()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   await expect(ask()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   await thread.close();

@@ -62,27 +62,28 @@ test('a part of a stream ends where it is told to, and one without events has an
 
 type Turn = () => Promise<void> | undefined;
 
+const whose = { family: acme, organizationId: acme };
 const ofAcme = { organizationId: acme, now: 0 };
 const activity = { kind: 'activity', activityId: 'a', decisions: 1, isWaiting: false } as const;
 const threads: Record<string, (store: Store, turn: Turn) => { asked: Promise<unknown>; close(): Promise<void> }> = {
   states: (store, turn) => {
     const thread = new StateThread(store);
     const question = { asks: 'state', at: { by: 'newest' }, lists: [], after: 0 } as const;
-    return { asked: thread.answer(acme, { ...ofAcme, question }, turn), close: () => thread.close() };
+    return { asked: thread.answer(whose, { ...ofAcme, question }, turn), close: () => thread.close() };
   },
   reasons: (store, turn) => {
     const thread = new ReasonsThread(store);
     const question = { organizationId: acme, activityId: 'a', decisions: 1, isConcerned: true };
-    return { asked: thread.answer(acme, question, turn), close: () => thread.close() };
+    return { asked: thread.answer(whose, question, turn), close: () => thread.close() };
   },
   explanations: (store, turn) => {
     const thread = new ExplanationThread(store);
-    return { asked: thread.answer(acme, { ...ofAcme, about: activity }, turn), close: () => thread.close() };
+    return { asked: thread.answer(whose, { ...ofAcme, about: activity }, turn), close: () => thread.close() };
   },
   'what-ifs': (store, turn) => {
     const thread = new WhatIfThread(store);
     const question = { ...ofAcme, draft: { withoutUsers: ['Nobody'] } };
-    return { asked: thread.answer(acme, question, turn), close: () => thread.close() };
+    return { asked: thread.answer(whose, question, turn), close: () => thread.close() };
   },
 };
 

@@ -62,7 +62,9 @@ test('one page of a family at a time, others beside it, and no more than a few w
   // Sub-organizations may be anybody's: they leave half of the places to the parent.
   const slow = asked(4, (index) => `slow-${index}`);
   expect(await stateOf(thread.told('slow', question('slow-9')))).toBe('RESOURCE_EXHAUSTED');
-  slow.push(...asked(4, () => 'slow'));
+  // The places are those of who asks: about each of them, the parent may.
+  const byParent = Array.from({ length: 4 }, () => ({ ...question('slow-0'), readerOrganizationId: 'slow' }));
+  slow.push(...byParent.map((one) => thread.told('slow', one)));
   expect(await stateOf(thread.told('slow', question('slow')))).toBe('RESOURCE_EXHAUSTED');
   expect(await stateOf(thread.told('slow', question('slow-9')))).toBe('RESOURCE_EXHAUSTED');
   expect((await thread.told('other', question('other'))).texts).toHaveLength(1);

@@ -76,7 +76,8 @@ const ask = (
   question: StateQuestion = newest,
   organizationId = acme,
   family = uuid(900),
-): Promise<StateAnswer> => thread.answer(family, { organizationId, question, now: 0 }, () => undefined);
+): Promise<StateAnswer> =>
+  thread.answer({ family, organizationId }, { organizationId, question, now: 0 }, () => undefined);
 
 async function files(): Promise<{ path: string; bytes: number }[]> {
   const entries = await readdir(stateFolder, { recursive: true, withFileTypes: true });

@@ -136,7 +136,7 @@ test('folds less for somebody whom the activity does not concern, and says that 
 
 describe('the thread', () => {
   const ask = (thread: ReasonsThread, organizationId = 'acme', family = 'acme') =>
-    thread.answer(family, { ...question, organizationId }, () => undefined);
+    thread.answer({ family, organizationId }, { ...question, organizationId }, () => undefined);
   const founded = {
     async *read() {
       yield* await Promise.resolve(longStream(1, 1));

@@ -31,7 +31,7 @@ const storeOf = (following: () => Iterable<{ type: string; data: object }>) => {
 
 const newest: StateQuestion = { asks: 'state', at: { by: 'newest' }, lists: [], after: 0 };
 const ask = (thread: StateThread, question: StateQuestion, organizationId = 'acme', family = 'family') =>
-  thread.answer(family, { organizationId, question, now: 0 }, () => undefined);
+  thread.answer({ family, organizationId }, { organizationId, question, now: 0 }, () => undefined);
 
 const numbersOf = ({ elements }: StateAnswer) =>
   elements.texts.map((text) => Number((JSON.parse(text) as { number: string }).number));
