@@ -105,7 +105,7 @@ export class Batches {
         const isOutOfTime = performance.now() - begun > (this.ports.patienceMs ?? patienceMs);
         if (!(error instanceof WrongRevision) || isOutOfTime) {
           // What the store has not confirmed may still have been recorded; what it has refused never will be.
-          const decided = error instanceof WrongRevision ? batch.decided : [];
+          const decided = error instanceof WrongRevision || isTooLarge(error) ? batch.decided : [];
           const given = [...[...batch.refused, ...decided].map(({ job }) => job), ...batch.left];
           await preparations.lose(...batch.lost, ...given.flatMap(({ attempt }) => attempt ?? []));
           throw storeRefusal(error, organizationId, attempt);

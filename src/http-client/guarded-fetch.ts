@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -78,6 +79,16 @@ const defaultTimeoutMs = 5_000;
 const mostPassedOver = 64 * 1_024;
 /** Addresses of a host that are looked at: an answer of DNS has room for thousands, and each is checked, compared and copied for every request. */
 const mostAddresses = 32;
+/**
+ * Of TLS, what costs about the same whatever the peer chooses. No Diffie-Hellman over finite fields: the peer chooses the group, and one of
+ * 10,000 bits takes a second of the main thread. No second handshake on a connection.
+ */
+const boundedTls = {
+  ciphers:
+    'TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES',
+  ecdhCurve: 'X25519:P-256:P-384',
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+} as const;
 /** Interim responses (1xx) before the response: a peer can send any number, and each takes as long to read as a response. */
 const mostInterim = 8;
 
@@ -142,12 +153,25 @@ async function reachableAddresses(
   allowPrivateNetwork: boolean,
   resolve: ResolveHost,
 ): Promise<readonly string[]> {
-  const addresses = isIP(host) ? [host] : (await resolveOrRefuse(host, resolve)).slice(0, mostAddresses);
+  const isName = isIP(host) === 0;
+  const addresses = isName
+    ? (await resolveOrRefuse(host, allowPrivateNetwork, resolve)).slice(0, mostAddresses)
+    : [host];
   // One bad address is enough: once handed over, we do not control which of them is used.
   if (addresses.every((address) => isReachable(address, allowPrivateNetwork))) return addresses;
+  if (isName && !allowPrivateNetwork) throw notPublic(host);
   throw new GuardedFetchError(
     'address',
     `host \`${host}\` resolves to an address that this server does not call: use a public one${forDevelopment(allowPrivateNetwork)}`,
+  );
+}
+
+/** Said of a name that does not exist, and of one that is known only inside: whoever guesses names learns nothing of them. */
+function notPublic(host: string, cause?: unknown): GuardedFetchError {
+  return new GuardedFetchError(
+    'resolution',
+    `host \`${host}\` does not resolve to an address that this server calls: use a public one${forDevelopment(false)}`,
+    { cause },
   );
 }
 
@@ -181,13 +205,19 @@ function readUrl(text: string, allowPlain: boolean): URL {
 
 const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
-async function resolveOrRefuse(host: string, resolve: ResolveHost): Promise<readonly string[]> {
+async function resolveOrRefuse(
+  host: string,
+  allowPrivateNetwork: boolean,
+  resolve: ResolveHost,
+): Promise<readonly string[]> {
   try {
     const addresses = await resolve(host);
     if (addresses.length > 0) return addresses;
   } catch (cause) {
+    if (!allowPrivateNetwork) throw notPublic(host, cause);
     throw new GuardedFetchError('resolution', `host \`${host}\` cannot be resolved (${codeOf(cause)})`, { cause });
   }
+  if (!allowPrivateNetwork) throw notPublic(host);
   throw new GuardedFetchError('resolution', `host \`${host}\` has no address`);
 }
 
@@ -231,6 +261,7 @@ function exchange(exchanged: Exchange, kept: KeptConnections | false): Promise<G
       maxHeaderSize: 16_384,
       // Set here so that no environment variable can turn it off.
       rejectUnauthorized: true,
+      ...boundedTls,
       ...(trustedCertificates === undefined ? {} : { ca: trustedCertificates }),
     };
     const request = isSecure ? httpsRequest(url, options) : httpRequest(url, options);

@@ -354,9 +354,9 @@ test('a host that leads to a private address by the time of the delivery is not 
   for (let count = 0; count < 2; count++) {
     const fetch = guardedFetch({ allowPrivateNetwork: false, resolve });
     expect(await attempt({ ...message, content }, { fetch, signer, signal })).toEqual({
-      kind: 'refused',
+      kind: 'failed',
       reason:
-        'host `hooks.example` resolves to an address that this server does not call: use a public one (for development, ' +
+        'host `hooks.example` does not resolve to an address that this server calls: use a public one (for development, ' +
         'the setting ALLOW_PRIVATE_NETWORK=true allows http and private addresses)',
     });
   }

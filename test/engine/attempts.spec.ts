@@ -159,6 +159,16 @@ test('what other writers keep refusing is refused for good: its vault is gone wi
   expect(await vaultsOf(inner)).toEqual(own);
 });
 
+test('what the store refuses for its size is refused for good: its vault is gone with the answer', async () => {
+  const { store, create, vaults } = await started(false);
+  store.overtake = (one) =>
+    one === stream
+      ? Promise.reject(new StoreRefused('an append', { kind: 'too-large', limit: 1_000 }))
+      : Promise.resolve();
+  await expect(create('large')).rejects.toMatchObject({ code: 'OUT_OF_RANGE' });
+  expect(await vaults()).toEqual([]);
+});
+
 test('what is decided alone after a batch that was too large has its secrets still, whatever the batch refused', async () => {
   const { inner, store, clock, coordinator, create, vaults } = await started(false);
   const beside = new SteeredStore(inner, false);
@@ -188,8 +198,9 @@ test('what is decided alone after a batch that was too large has its secrets sti
   const blocker = coordinator.submit(coordinator.root.key, 'ACTIVITY_TYPE_CREATE_USER_TAG', tag);
   await until('its append is asked for', () => blocking.waiting === 1);
   sealing.open();
-  // The others are decided together when it is recorded.
-  await sleep(100);
+  // The others are decided together when it is recorded: time for them to queue once they are sealed.
+  for (let count = 0; count < 3;) count = (await vaults()).length;
+  await sleep(500);
   blocking.open();
   await Promise.all([blocker, ...creating]);
   expect(appends[1]).toBeGreaterThan(appends[0]!);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import {
   guardedFetch,
@@ -154,7 +154,8 @@ describe('a server inside', () => {
 
   test.each(spellings)('is not reached as %s', async (host) => {
     const server = await serve((_request, response) => response.end('secret'));
-    expect(await ruleOf(outside(`https://${host}:${server.port}/`))).toBe('address');
+    const isName = host.toLowerCase() === 'localhost';
+    expect(await ruleOf(outside(`https://${host}:${server.port}/`))).toBe(isName ? 'resolution' : 'address');
     expect(server.connections()).toBe(0);
   });
 
@@ -167,7 +168,7 @@ describe('a server inside', () => {
   ])('is not reached by a name that resolves to %s', async (_what, addresses) => {
     const server = await serve((_request, response) => response.end('secret'));
     const fetch = fetchWith({ allowPrivateNetwork: false, resolve: answering(addresses).resolve });
-    expect(await ruleOf(fetch(`https://issuer.example:${server.port}`))).toBe('address');
+    expect(await ruleOf(fetch(`https://issuer.example:${server.port}`))).toBe('resolution');
     expect(server.connections()).toBe(0);
   });
 
@@ -179,7 +180,7 @@ describe('a server inside', () => {
     const url = `https://rebinding.example:${server.port}`;
     expect(['connection', 'time']).toContain(await ruleOf(fetch(url, { timeoutMs: 500 })));
     expect(asked).toEqual(['rebinding.example']);
-    expect(await ruleOf(fetch(url))).toBe('address');
+    expect(await ruleOf(fetch(url))).toBe('resolution');
     expect(server.connections()).toBe(0);
   });
 
@@ -190,11 +191,26 @@ describe('a server inside', () => {
 
   test('a refusal names the host, and neither path nor query nor address', async () => {
     const fetch = fetchWith({ allowPrivateNetwork: false, resolve: answering(['10.1.2.3']).resolve });
-    const { message, mayPass } = await failureOf(fetch('https://intern.example/hook/abc?token=def'));
+    const { message } = await failureOf(fetch('https://intern.example/hook/abc?token=def'));
     expect(message).toBe(
-      'host `intern.example` resolves to an address that this server does not call: use a public one' + forDevelopment,
+      'host `intern.example` does not resolve to an address that this server calls: use a public one' + forDevelopment,
     );
-    expect(mayPass).toBe(false);
+  });
+
+  test('a name that is known only inside cannot be told from one that does not exist', async () => {
+    const lost = Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' });
+    const told = await Promise.all(
+      [() => Promise.resolve(['10.1.2.3']), () => Promise.reject(lost), () => Promise.resolve([])].map(
+        async (resolve) => {
+          const { rule, message, mayPass } = await failureOf(
+            fetchWith({ allowPrivateNetwork: false, resolve })('https://vault.corp.internal/'),
+          );
+          return { rule, message, mayPass };
+        },
+      ),
+    );
+    expect(new Set(told.map((one) => JSON.stringify(one))).size).toBe(1);
+    expect(told[0]).toMatchObject({ rule: 'resolution', mayPass: true });
   });
 
   test('a refusal says which setting would have allowed it, where one would', async () => {
@@ -265,6 +281,38 @@ describe('the connection', () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  test('is no TLS whose cost the peer chooses: none over a finite field, and one handshake', async () => {
+    const certificate = certificateFor('issuer.example', 'rsa');
+    const resolve = async (): Promise<string[]> => ['127.0.0.1'];
+    const fetch = fetchWith({ allowPrivateNetwork: true, resolve, trustedCertificates: certificate.cert });
+    const served = async (
+      options: TlsOptions,
+      listener: (socket: TLSSocket) => void = (socket) =>
+        socket.end('HTTP/1.1 204 No Content\r\n\r\n', () => socket.destroy()),
+    ) => {
+      const server = createTlsServer({ ...certificate, ...options }, listener).on('tlsClientError', () => undefined);
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      closing.push(() => new Promise((closed) => server.close(closed)));
+      return `https://issuer.example:${(server.address() as AddressInfo).port}/`;
+    };
+    const finite = { maxVersion: 'TLSv1.2', ciphers: 'DHE-RSA-AES128-GCM-SHA256', dhparam: 'auto' } as const;
+    expect((await fetch(await served({ ...finite, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }))).status).toBe(204);
+    for (const options of [finite, { minVersion: 'TLSv1.3', ecdhCurve: 'ffdhe2048' } as const]) {
+      expect(await ruleOf(fetch(await served(options)))).toBe('connection');
+    }
+    let answer: unknown;
+    const asking = await served({ maxVersion: 'TLSv1.2' }, (socket) => {
+      const answered = (error: unknown): void => {
+        answer ??= error ?? 'another handshake';
+        socket.destroy();
+      };
+      socket.on('error', answered).once('data', () => socket.renegotiate({}, answered));
+    });
+    expect(await ruleOf(fetch(asking))).toBe('connection');
+    expect(answer).toMatchObject({ code: 'ERR_SSL_NO_RENEGOTIATION' });
+  });
+
   test('that cannot be made is told with the name of the failure', async () => {
     const server = await startWebServer(() => {});
     await server.close();
@@ -274,10 +322,10 @@ describe('the connection', () => {
   });
 
   test('needs an address', async () => {
-    const none = fetchWith({ allowPrivateNetwork: false, resolve: async () => [] });
+    const none = fetchWith({ allowPrivateNetwork: true, resolve: async () => [] });
     expect(await failureOf(none('https://issuer.example'))).toMatchObject({ rule: 'resolution', mayPass: true });
     const failing = fetchWith({
-      allowPrivateNetwork: false,
+      allowPrivateNetwork: true,
       resolve: () => Promise.reject(Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' })),
     });
     expect((await failureOf(failing('https://issuer.example'))).message).toBe(
@@ -525,7 +573,7 @@ test('a target is looked at without being called', async () => {
   await expect(guardedTarget({ allowPrivateNetwork: false })(url)).rejects.toMatchObject({ rule: 'scheme' });
   const outsideOnly = guardedTarget({ allowPrivateNetwork: false, resolve });
   await outsideOnly('https://hooks.example/path');
-  await expect(outsideOnly('https://hooks.example/path')).rejects.toMatchObject({ rule: 'address' });
+  await expect(outsideOnly('https://hooks.example/path')).rejects.toMatchObject({ rule: 'resolution' });
   expect([asked, calls]).toEqual([['hooks.example', 'hooks.example'], 0]);
 });
 
