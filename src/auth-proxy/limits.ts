@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { mailboxOf } from '../domain/contact-key.js';
 import { networkOf } from '../rate-limits/caller.js';
 import { KeyedLimit } from '../rate-limits/keyed-limit.js';
 
@@ -51,7 +52,7 @@ export class Limits {
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
    */
   countCode(configId: string, contact: string, address: string): string {
-    const key = `${configId} ${contact.toLowerCase()} ${networkOf(address)}`;
+    const key = `${configId} ${mailboxOf(contact)} ${networkOf(address)}`;
     this.contacts?.take(key);
     return createHmac('sha256', this.key).update(key).digest('hex').slice(0, 32);
   }

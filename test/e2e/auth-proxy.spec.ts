@@ -1086,6 +1086,26 @@ describe('limits', () => {
     }
   });
 
+  test('of codes to a contact count the spellings of its mailbox as one', async () => {
+    const limited = await startCoordinator({ settings: { PROXY_RATE_LIMIT_PER_CONTACT: '2' } });
+    try {
+      const headers = { 'x-auth-proxy-config-id': limited.root.authProxyConfigId };
+      for (const spellings of [
+        ['ann@example.com', 'ann+1@example.com', 'Ann+2+3@Example.com'],
+        ['ann@gmail.com', 'a.n.n+1@gmail.com', 'an.n@googlemail.com'],
+        ['zo\u00eb@example.com', 'zoe\u0308@example.com', 'ZO\u00cb+1@example.com'],
+      ]) {
+        const statuses: number[] = [];
+        for (const contact of spellings) {
+          statuses.push((await call('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact }, headers, limited.url)).status);
+        }
+        expect([spellings, statuses]).toEqual([spellings, [200, 200, 429]]);
+      }
+    } finally {
+      await limited.close();
+    }
+  });
+
   test('of an address hold whatever configuration it guesses', async () => {
     const limited = await startCoordinator({ settings: { PROXY_RATE_LIMIT_PER_ADDRESS: '3' } });
     try {
