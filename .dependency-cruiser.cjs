@@ -195,7 +195,7 @@ module.exports = {
     only('delivery-knows-settings', 'mail, SMS, the outbox, their texts', '^src/delivery/', [
       '^src/fairness/',
       '^src/config/',
-      '^src/domain/errors\\.ts$',
+      '^src/domain/(contact-key|errors)\\.ts$',
       '^src/domain/organization/(event|message-senders|open-activities|organization|users)\\.ts$',
       '^src/domain/policy/decoded/account\\.ts$',
       '^src/ledger/(chain|event-store|seal)\\.ts$',

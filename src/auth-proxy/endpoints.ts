@@ -1,5 +1,6 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { contactKey } from '../domain/contact-key.js';
+import { isEmail, isPhone } from '../wire/fields.js';
 import type { Api, Configuration, Identifier } from './api.js';
 import type { Limits } from './limits.js';
 import {
@@ -246,6 +247,11 @@ async function initOtp<Result>(
   if (method === undefined) throw invalidField('otpType', 'must be OTP_TYPE_EMAIL or OTP_TYPE_SMS');
   checkMethod(configuration, method);
   const byMail = method === 'email';
+  // As the API does, but before anything is counted.
+  if (byMail ? !isEmail(contact) : !isPhone(contact)) {
+    const rule = byMail ? 'an e-mail address' : 'a phone number in E.164 format, such as +13214567890';
+    throw invalidField('contact', `must be ${rule}, got \`${contact.slice(0, 64)}\``);
+  }
   const userIdentifier = limits.countCode(configId, contact, address);
   const { templateId = settings.otpTemplateId, ...custom } = {
     ...settings.emailCustomizationParams,

@@ -19,12 +19,13 @@ export interface ProxySettings {
   /** The public URL of the auth proxy, if it is a separate server. */
   readonly authProxyUrl: string | undefined;
   /**
-   * Limits of the auth proxy: requests per minute, and codes of one address to one contact in ten minutes; undefined
-   * means no limit.
+   * Limits of the auth proxy: requests per minute, and codes of one address in ten minutes, to all contacts and to one;
+   * undefined means no limit.
    */
   readonly proxyLimits: {
     readonly perAddress: number | undefined;
     readonly perConfiguration: number | undefined;
+    readonly codesPerAddress: number | undefined;
     readonly perContact: number | undefined;
   };
 }
@@ -62,6 +63,7 @@ export function readProxy(given: Given): ProxySettings {
     proxyLimits: Object.freeze({
       perAddress: limit(given, 'PROXY_RATE_LIMIT_PER_ADDRESS'),
       perConfiguration: limit(given, 'PROXY_RATE_LIMIT_PER_CONFIGURATION'),
+      codesPerAddress: limit(given, 'PROXY_RATE_LIMIT_CODES_PER_ADDRESS'),
       perContact: limit(given, 'PROXY_RATE_LIMIT_PER_CONTACT'),
     }),
   };

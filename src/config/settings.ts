@@ -40,6 +40,11 @@ export const settings = [
     'Requests a minute for one configuration of the auth proxy; `0` for no limit.',
   ],
   [
+    'PROXY_RATE_LIMIT_CODES_PER_ADDRESS',
+    '30',
+    'Codes in ten minutes from one address, whomever they go to, through the auth proxy; `0` for no limit.',
+  ],
+  [
     'PROXY_RATE_LIMIT_PER_CONTACT',
     '10',
     'Codes in ten minutes from one address to one contact, through the auth proxy; `0` for no limit.',

@@ -1,3 +1,4 @@
+import { mailboxOf } from '../domain/contact-key.js';
 import { CoordinatorError, limitExceeded } from '../domain/errors.js';
 import type { DomainEvent } from '../domain/organization/event.js';
 import { LatestEntries } from '../fairness/latest-entries.js';
@@ -146,7 +147,7 @@ export class ContactLimits {
   async countNotice(asked: AskedMessage): Promise<void> {
     const { sender } = asked;
     const notice: Count = {
-      stream: await this.stream('notices', nameOf(asked)),
+      stream: await this.stream('notices', mailboxOf(asked.contact)),
       limits: isStrangers({ sender }) ? [noticesOfStrangers, notices] : [notices],
       message: { sender },
     };
@@ -158,7 +159,7 @@ export class ContactLimits {
 
   private async countsOf(asked: AskedMessage): Promise<{ readonly contact: Count; readonly ofSender?: Count }> {
     const { sender, organizationId } = asked;
-    const stream = await this.stream('contact', nameOf(asked));
+    const stream = await this.stream('contact', mailboxOf(asked.contact));
     // The proxy counts its own clients.
     if (sender !== 'stranger') {
       const limits = sender === 'known' ? [toContact] : [byStrangers, toContact];
@@ -273,7 +274,6 @@ export class ContactLimits {
 }
 
 const keyOf = (stream: string, { name, caller = '' }: Limit): string => `${stream} ${caller} ${name}`;
-const nameOf = ({ contact }: AskedMessage): string => contact.toLowerCase();
 const timeOf = ({ metadata }: RecordedEvent): number => (metadata as EventMetadata).at;
 const hashOf = ({ metadata }: RecordedEvent): string => (metadata as EventMetadata).hash;
 

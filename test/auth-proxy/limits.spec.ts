@@ -5,8 +5,13 @@ import { limitExceeded } from '../../src/domain/errors.js';
 import { Limits } from '../../src/auth-proxy/limits.js';
 import { KeyedLimit } from '../../src/rate-limits/keyed-limit.js';
 
-const limits = (perAddress: number | undefined) =>
-  new Limits({ perAddress, perConfiguration: undefined, perContact: undefined });
+const unlimited = {
+  perAddress: undefined,
+  perConfiguration: undefined,
+  codesPerAddress: undefined,
+  perContact: undefined,
+};
+const limits = (perAddress: number | undefined) => new Limits({ ...unlimited, perAddress });
 
 function counted(limit: Limits, addresses: readonly string[]): boolean[] {
   return addresses.map((address) => {
@@ -72,11 +77,44 @@ test('the refusal is the one that clients know, and says which limit it was and 
 });
 
 test('codes are counted for each caller, so that one does not use up what another is owed', () => {
-  const limit = new Limits({ perAddress: undefined, perConfiguration: undefined, perContact: 1 });
+  const limit = new Limits({ ...unlimited, perContact: 1 });
   const [one, other] = ['10.0.0.1', '10.0.0.2'].map((address) => limit.countCode('c', 'Ann@example.com', address));
   expect(one).toMatch(/^[0-9a-f]{32}$/);
   expect(other).not.toBe(one);
   expect(() => limit.countCode('c', 'ann@Example.com', '10.0.0.1')).toThrow('Too many requests');
+});
+
+describe('codes that one address asks for', () => {
+  const codes = (limit: Limits, address: string, contacts: readonly string[]) =>
+    contacts.map((contact) => {
+      try {
+        return limit.countCode('c', contact, address).length > 0;
+      } catch {
+        return false;
+      }
+    });
+
+  test('count for its network, whomever they go to', () => {
+    const limit = new Limits({ ...unlimited, codesPerAddress: 2 });
+    expect(codes(limit, '2001:db8::1', ['+12025550101'])).toEqual([true]);
+    expect(codes(limit, '2001:db8::2', ['+12025550102', '+12025550103'])).toEqual([true, false]);
+    expect(codes(limit, '2001:db8:0:1::1', ['+12025550103'])).toEqual([true]);
+  });
+
+  test('do not count where the contact gets no more', () => {
+    const limit = new Limits({ ...unlimited, codesPerAddress: 2, perContact: 1 });
+    expect(codes(limit, '10.0.0.1', ['ann', 'ann', 'ann', 'bob', 'carl'])).toEqual([true, false, false, true, false]);
+  });
+
+  test('take no more room for contacts than it may ask for', () => {
+    const limit = new Limits({ ...unlimited, codesPerAddress: 2, perContact: 10, keys: 16 });
+    codes(
+      limit,
+      '10.0.0.1',
+      Array.from({ length: 100 }, (_, index) => `${index}@example.com`),
+    );
+    expect(codes(limit, '10.0.0.2', ['ann@example.com'])).toEqual([true]);
+  });
 });
 
 describe('a limit whose table is full', () => {

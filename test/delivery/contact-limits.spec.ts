@@ -60,6 +60,13 @@ describe('messages to one contact', () => {
     ]);
   });
 
+  it('are counted together, however its mailbox is spelled', async () => {
+    const { limits } = limitsOf();
+    expect((await most((at) => limits.count(asked('stranger', `Ann+${at}@example.com`))))[0]).toBe(3);
+    expect((await most(() => limits.count(asked('stranger'))))[0]).toBe(0);
+    expect((await most((at) => limits.countNotice(asked('stranger', `Bob+${at}@example.com`))))[0]).toBe(3);
+  });
+
   it('of one stranger are 60 an hour to all contacts', async () => {
     const { limits, clock } = limitsOf();
     const count = (at: number) => limits.count(asked('stranger', `${at} ${clock.at}@example.com`));

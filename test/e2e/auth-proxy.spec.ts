@@ -16,6 +16,7 @@ const secret = 'a secret of the proxy and the API';
 const unlimited = {
   PROXY_RATE_LIMIT_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+  PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_PER_CONTACT: '0',
 };
 
@@ -476,14 +477,14 @@ describe('what is answered', () => {
     }
   });
 
-  test('reports missing fields, and passes on the API’s errors', async () => {
+  test('reports missing and wrong fields, and passes on the API’s errors', async () => {
     expect(await call('otp_init', { otpType: 'OTP_TYPE_EMAIL' })).toMatchObject({
       status: 400,
       body: { code: 3, message: 'invalid request: contact: is required', turnkeyErrorCode: 'REQUEST_INVALID' },
     });
     expect(await call('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact: 'nobody' })).toMatchObject({
       status: 400,
-      body: { message: textLike('parameters.contact') },
+      body: { message: textLike('^invalid request: contact: must be an e-mail address') },
     });
     expect(await call('otp_verify', { otpId: configId, otpCode: '1' })).toMatchObject({ body: { code: 3 } });
     expect(await call('nothing', {})).toMatchObject({ status: 404, body: { message: textLike('use one of signup,') } });
@@ -1081,6 +1082,62 @@ describe('limits', () => {
       } while (last.status === 200);
       expect(count).toBe(13);
       expect(last).toMatchObject({ status: 429, body: { code: 8, turnkeyErrorCode: 'RATE_LIMIT_EXCEEDED' } });
+    } finally {
+      await limited.close();
+    }
+  });
+
+  test('of codes to a contact count the spellings of its mailbox as one', async () => {
+    const limited = await startCoordinator({ settings: { PROXY_RATE_LIMIT_PER_CONTACT: '2' } });
+    try {
+      const headers = { 'x-auth-proxy-config-id': limited.root.authProxyConfigId };
+      for (const spellings of [
+        ['ann@example.com', 'ann+1@example.com', 'Ann+2+3@Example.com'],
+        ['ann@gmail.com', 'a.n.n+1@gmail.com', 'an.n@googlemail.com'],
+        ['zo\u00eb@example.com', 'zoe\u0308@example.com', 'ZO\u00cb+1@example.com'],
+      ]) {
+        const statuses: number[] = [];
+        for (const contact of spellings) {
+          statuses.push((await call('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact }, headers, limited.url)).status);
+        }
+        expect([spellings, statuses]).toEqual([spellings, [200, 200, 429]]);
+      }
+    } finally {
+      await limited.close();
+    }
+  });
+
+  test('of codes hold for an address, whomever it names; a text that reaches nobody is no code', async () => {
+    const limited = await startCoordinator({
+      settings: { TRUST_PROXY: 'true', PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '3' },
+    });
+    try {
+      const { authProxyConfigId: configId } = limited.root;
+      await limited.client.submit('ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', { allowedAuthMethods: ['email', 'sms'] });
+      const init = (otpType: string, contact: string, address = '2001:db8::1') => {
+        const headers = { 'x-auth-proxy-config-id': configId, 'x-forwarded-for': address };
+        return call('otp_init', { otpType: `OTP_TYPE_${otpType}`, contact }, headers, limited.url);
+      };
+      for (const [otpType, contact, rule] of [
+        ['EMAIL', '+12025550100', 'an e-mail address'],
+        ['EMAIL', 'nobody', 'an e-mail address'],
+        ['SMS', 'ann@example.com', 'a phone number in E.164 format'],
+        ['SMS', '12025550100', 'a phone number in E.164 format'],
+      ] as const) {
+        expect(await init(otpType, contact)).toMatchObject({
+          status: 400,
+          body: { message: textLike(`contact: must be ${rule}`) },
+        });
+      }
+      const statuses: number[] = [];
+      for (let number = 0; number < 3; number++) statuses.push((await init('SMS', `+1202555010${number}`)).status);
+      expect(statuses).toEqual([200, 200, 200]);
+      const refused = await init('EMAIL', 'ann@example.com', '2001:db8::2');
+      expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+        429,
+        textLike('3 codes in ten minutes from one address through the auth proxy'),
+      ]);
+      expect((await init('EMAIL', 'ann@example.com', '2001:db8:0:1::1')).status).toBe(200);
     } finally {
       await limited.close();
     }

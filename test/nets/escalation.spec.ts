@@ -114,6 +114,7 @@ class Place {
       ...sampleSettings,
       PROXY_RATE_LIMIT_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+      PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONTACT: '0',
     };
     const coordinator = await startCoordinator({ seed: `escalation ${started.length}`, settings });

@@ -55,7 +55,11 @@ interface SweptWorld {
 }
 
 async function newWorld(): Promise<SweptWorld> {
-  const settings = { ...sampleSettings, PROXY_RATE_LIMIT_PER_CONTACT: '0' };
+  const settings = {
+    ...sampleSettings,
+    PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
+    PROXY_RATE_LIMIT_PER_CONTACT: '0',
+  };
   const seed = `sweep ${worlds.length}`;
   const coordinator = await startCoordinator({ seed, settings, logLevel: 'debug', log });
   worlds.push(coordinator);

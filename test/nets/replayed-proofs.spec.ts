@@ -45,6 +45,7 @@ beforeAll(async () => {
       PROXY_SECRET: proxySecret,
       PROXY_RATE_LIMIT_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+      PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONTACT: '0',
     },
   });
