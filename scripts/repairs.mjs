@@ -1417,6 +1417,15 @@ export const repairs = [
   // R7: what is refused did not happen.
   {
     rule: 'R7',
+    repair: 'What a parent is about to record, and may never, decides nothing in its sub-organizations.',
+    file: 'src/engine/decided-batch.ts',
+    from: 'while (parent && parent.pending.length > 0) {',
+    to: 'while (parent && parent.pending.length < 0) {',
+    test: 'test/engine/shared-store.spec.ts',
+    named: 'is decided on meanwhile',
+  },
+  {
+    rule: 'R7',
     repair: 'What an attempt has sealed is destroyed when it has lost.',
     file: 'src/engine/preparations.ts',
     from: 'await Promise.all(attempts.flatMap((attempt) => attempt.end([])).map((vaultId) => this.ports.shred(vaultId)));',
