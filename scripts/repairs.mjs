@@ -734,8 +734,8 @@ export const repairs = [
     repair:
       'What the parent says is read for each decision: another coordinator may have revoked the key of its member.',
     file: 'src/ledger/load-organization.ts',
-    from: 'return parentOrganizationId ? this.load(parentOrganizationId) : undefined;',
-    to: 'return parentOrganizationId ? (await this.held(parentOrganizationId)).loaded : undefined;',
+    from: 'return parentOrganizationId ? this.recorded(parentOrganizationId) : Promise.resolve(undefined);',
+    to: 'return parentOrganizationId ? this.held(parentOrganizationId).then(({ loaded }) => loaded) : Promise.resolve(undefined);',
     test: 'test/engine/shared-store.spec.ts',
     named: 'a key of the parent',
   },
