@@ -734,8 +734,8 @@ export const repairs = [
     repair:
       'What the parent says is read for each decision: another coordinator may have revoked the key of its member.',
     file: 'src/ledger/load-organization.ts',
-    from: 'return parentOrganizationId ? this.load(parentOrganizationId) : undefined;',
-    to: 'return parentOrganizationId ? (await this.held(parentOrganizationId)).loaded : undefined;',
+    from: 'return parentOrganizationId ? this.recorded(parentOrganizationId) : Promise.resolve(undefined);',
+    to: 'return parentOrganizationId ? this.held(parentOrganizationId).then(({ loaded }) => loaded) : Promise.resolve(undefined);',
     test: 'test/engine/shared-store.spec.ts',
     named: 'a key of the parent',
   },
@@ -1415,6 +1415,15 @@ export const repairs = [
     named: 'no setting of a request changes',
   },
   // R7: what is refused did not happen.
+  {
+    rule: 'R7',
+    repair: 'What a parent is about to record, and may never, decides nothing in its sub-organizations.',
+    file: 'src/engine/decided-batch.ts',
+    from: 'while (parent && parent.pending.length > 0) {',
+    to: 'while (parent && parent.pending.length < 0) {',
+    test: 'test/engine/shared-store.spec.ts',
+    named: 'is decided on meanwhile',
+  },
   {
     rule: 'R7',
     repair: 'What an attempt has sealed is destroyed when it has lost.',

@@ -138,7 +138,7 @@ export class AuthProxies {
     const organizationId = this.ports.organizationOfConfig(configId.toLowerCase());
     if (organizationId !== undefined) {
       // The read models only say where to look; the stream says what is true now.
-      const { organization } = await this.ports.loader.load(organizationId);
+      const { organization } = await this.ports.loader.recorded(organizationId);
       const { authProxy, name: organizationName } = organization;
       if (authProxy?.configId === configId.toLowerCase()) return { authProxy, organizationId, organizationName };
     }

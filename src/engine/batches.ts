@@ -6,6 +6,7 @@ import { organizationPath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
 import { StoreRefused, WrongRevision, type NewEvent } from '../ledger/event-store.js';
 import { forgetCovered, noteFingerprint, type LoadedOrganization } from '../ledger/loaded-organization.js';
+import { settle } from '../ledger/settling.js';
 import type { RequestDecider } from './decide-request.js';
 import { decideBatch, isLarge, type DecidedBatch } from './decided-batch.js';
 import type { Decided, DriveAnswer, DriverPorts, Job } from './job.js';
@@ -74,13 +75,20 @@ export class Batches {
     for (let attempt = 1; ; attempt++) {
       const { loaded } = head;
       // An append proves nothing about another stream, so the parent is read.
-      const parent = await loader.parentOf(loaded.organization);
+      const readParent = () => loader.parentOf(loaded.organization);
+      const parent = await readParent();
       forgetCovered(loaded, known.checkpoint());
       const path = organizationPath(organizationId, loaded.organization.parentOrganizationId);
       const own = thisThread.next(path, { alone: isLarge(pending[0]!) });
       if (own) await own;
       const readAt = loaded.revision;
-      const batch = await decideBatch(this.beside.decider, pending, loaded, parent, path, head.isNewest);
+      const batch = await decideBatch(this.beside.decider, pending, {
+        loaded,
+        parent,
+        readParent,
+        path,
+        isNewest: head.isNewest,
+      });
       if (!head.isNewest && batch.events.length === 0 && tellsSomething(batch)) {
         const newest = await loader.load(organizationId);
         if (newest !== loaded || newest.revision !== readAt) {
@@ -135,6 +143,7 @@ export class Batches {
     const { position } = await this.ports.store.append(stream, events, readAt);
     this.ports.metrics.appended((performance.now() - started) / 1000, decided.length);
     loaded.pending.length = 0;
+    settle(loaded);
     // Meanwhile a reader may have folded another writer's later events.
     if (position > loaded.position) loaded.position = position;
     for (const { added } of decided) for (const event of added) noteFingerprint(loaded, event, position);

@@ -29,6 +29,17 @@ export interface DecidedBatch {
   readonly left: readonly Job[];
 }
 
+/** What a batch is decided on. */
+interface DecidedOn {
+  readonly loaded: LoadedOrganization;
+  /** As recorded. */
+  readonly parent: LoadedOrganization | undefined;
+  readonly readParent: () => Promise<LoadedOrganization | undefined>;
+  readonly path: QueuePath;
+  /** The head was just read. */
+  readonly isNewest: boolean;
+}
+
 /**
  * Decides requests in order, each on the state left by the previous one. Those that only need something read, or
  * prepared without side effects, are sent off at once; they come back and are decided again.
@@ -36,19 +47,22 @@ export interface DecidedBatch {
 export async function decideBatch(
   decider: RequestDecider,
   jobs: readonly Job[],
-  loaded: LoadedOrganization,
-  parent: LoadedOrganization | undefined,
-  path: QueuePath,
-  isNewest: boolean,
+  { loaded, parent: parentBefore, readParent, path, isNewest }: DecidedOn,
 ): Promise<DecidedBatch> {
+  let parent = parentBefore;
   const batch: DecidedBatch = { events: [], decided: [], refused: [], allowed: [], lost: [], left: [] };
   let spentMs = 0;
   for (const [index, job] of jobs.entries()) {
     // A batch is decided as one, but others' turns come in between.
     const turn = index > 0 ? thisThread.next(path, { alone: isLarge(job) }) : undefined;
     if (turn) await turn;
-    const started = performance.now();
+    let started = performance.now();
     try {
+      // It was decided on as well meanwhile, and its append may be refused.
+      while (parent && parent.pending.length > 0) {
+        parent = await readParent();
+        started = performance.now();
+      }
       const outcome = decider.decide(job, loaded, parent, batch.events);
       if (!('submitterId' in outcome)) batch.decided.push(outcome);
       else {

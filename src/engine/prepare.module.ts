@@ -56,8 +56,8 @@ function registrationsOf(path: QueuePath): PreparePorts['verifyRegistration'] {
         runner: ReadModelRunner,
         rows: Rows,
       ): OrganizationPort => ({
-        authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
-        view: async (id) => (await loader.load(id)).organization,
+        authProxySettings: async (id) => (await loader.recorded(id)).organization.authProxy?.settings,
+        view: async (id) => (await loader.recorded(id)).organization,
         ...everywhere(store, runner, rows, clock),
       }),
     },

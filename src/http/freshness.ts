@@ -12,7 +12,7 @@ export class Freshness {
   private answeredUpTo = -1n;
 
   /** The last position that this instance has returned, or that was recorded before. */
-  get latest(): bigint {
+  private get latest(): bigint {
     return this.answeredUpTo;
   }
 

@@ -7,6 +7,7 @@ import type { EventStore, RecordedEvent } from './event-store.js';
 import { FoldCache } from './fold-cache.js';
 import type { DriverMetrics } from '../ports/driver-metrics.js';
 import { type LoadedOrganization, copyOf, apply } from './loaded-organization.js';
+import { onceRecorded, settle } from './settling.js';
 
 /** Number of events that make a snapshot worthwhile: folding them takes a fifth of a second (bench/README.md). */
 const worthSnapshot = 10_000;
@@ -82,6 +83,18 @@ export class OrganizationLoader {
   }
 
   /**
+   * As `load`, without anything that is still to be recorded: for whoever appends to another stream, which proves
+   * nothing about this one. Nobody who is about to append here waits for another organization's append.
+   * @throws {CoordinatorError} as `load` does; UNAVAILABLE if appends keep failing
+   */
+  async recorded(organizationId: string): Promise<LoadedOrganization> {
+    const loaded = await this.load(organizationId);
+    if (loaded.pending.length === 0) return loaded;
+    const isHeld = (one: LoadedOrganization) => this.cache.get(organizationId) === one;
+    return onceRecorded(loaded, isHeld, () => this.load(organizationId));
+  }
+
+  /**
    * The organization as cached, without asking the store: an append proves whether that is the newest state. It is read
    * if it is not cached, or if others have written recently, because whoever decides on an old state loses to them.
    * @throws {CoordinatorError} as `load` does
@@ -150,9 +163,9 @@ export class OrganizationLoader {
     return this.cache.get(organizationId)?.organization.parentOrganizationId ?? organizationId;
   }
 
-  /** The parent of a sub-organization, whose credentials may be valid in it too; undefined if there is none. */
-  async parentOf({ parentOrganizationId }: OrganizationView): Promise<LoadedOrganization | undefined> {
-    return parentOrganizationId ? this.load(parentOrganizationId) : undefined;
+  /** The parent of a sub-organization as it is recorded, whose credentials may be valid in it too; undefined if there is none. */
+  parentOf({ parentOrganizationId }: OrganizationView): Promise<LoadedOrganization | undefined> {
+    return parentOrganizationId ? this.recorded(parentOrganizationId) : Promise.resolve(undefined);
   }
 
   /** Keeps the folded state cached, once it is, until the returned function is called: a decision is in progress. */
@@ -168,9 +181,12 @@ export class OrganizationLoader {
   }
 
   private forget(organizationId: string): void {
+    const cached = this.cache.get(organizationId);
     // Nothing is remembered about organizations that never existed: anyone can name any number of them.
-    if (this.cache.get(organizationId)) this.dropped.add(organizationId);
+    if (!cached) return;
+    this.dropped.add(organizationId);
     this.cache.delete(organizationId);
+    settle(cached);
   }
 
   /** Number of organizations with an entry besides their folded state. */

@@ -30,6 +30,15 @@ export function storeRefusal(error: unknown, organizationId: string, attempts: n
   return error;
 }
 
+/** The error for callers who needed what an organization has recorded, while its own appends kept failing. */
+export function keptUnrecorded(organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    `organization \`${organizationId}\` kept changing while it was being read; send the same request again`,
+    { retryAfterSeconds: 1 },
+  );
+}
+
 /** For callers whose sub-organization is recorded by its parent, but has a beginning too large for one append; else undefined. */
 export function foundingRefusal(error: unknown): CoordinatorError | undefined {
   if (!(error instanceof StoreRefused) || error.refusal.kind !== 'too-large') return undefined;

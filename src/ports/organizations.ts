@@ -3,7 +3,7 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 
 /** The port for other organizations. */
 export interface OrganizationPort {
-  /** The organization as it is now. */
+  /** The organization as it is recorded now. */
   view(organizationId: string): Promise<OrganizationView>;
   /** What a token has been used for, in whichever organization that is recorded. */
   tokenUses(tokenId: string): Promise<ReadonlySet<string>>;

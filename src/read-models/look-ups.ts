@@ -56,11 +56,11 @@ export function claimLookUps(runner: ReadModelRunner, rows: Rows, clock: Clock):
   };
 }
 
-/** Signature counters of passkeys, based on everything that this instance has returned (`seen`). */
-export function passkeyCounters(runner: ReadModelRunner, rows: Rows, seen: () => bigint): PasskeyCounters {
+/** Signature counters of passkeys, out of everything recorded by now, whichever coordinator recorded it. */
+export function passkeyCounters(store: EventStore, runner: ReadModelRunner, rows: Rows): PasskeyCounters {
   return {
     async highest(familyId, { credentialId, publicKey }) {
-      await runner.current(seen(), claimsModel);
+      await runner.current((await store.head()) ?? -1n, claimsModel);
       return highestCounter(rows, familyId, credentialId, publicKey);
     },
   };

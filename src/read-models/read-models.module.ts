@@ -1,7 +1,5 @@
 import { Module } from '@nestjs/common';
 import type { Logger } from 'pino';
-import { Freshness } from '../http/freshness.js';
-import { FreshnessModule } from '../http/freshness.module.js';
 import { LOGGER } from '../http/logger.js';
 import { Metrics } from '../http/metrics.js';
 import { MetricsModule } from '../http/metrics.module.js';
@@ -20,7 +18,7 @@ import { TellingThread } from './telling-thread.js';
 
 /** The rows that queries read, their projections, and the ports that read them. */
 @Module({
-  imports: [MetricsModule, FreshnessModule],
+  imports: [MetricsModule],
   providers: [
     { provide: ROWS, inject: [PROJECTING], useFactory: ({ rows }: Projecting) => rows },
     {
@@ -45,12 +43,7 @@ import { TellingThread } from './telling-thread.js';
     { provide: KNOWN_ACTIVITIES, inject: [ReadModelRunner, ROWS], useFactory: knownActivities },
     { provide: CHILD_LOOK_UPS, inject: [EVENT_STORE, ReadModelRunner, ROWS], useFactory: childLookUps },
     { provide: CLAIMS, inject: [ReadModelRunner, ROWS, CLOCK], useFactory: claimLookUps },
-    {
-      provide: COUNTERS,
-      inject: [ReadModelRunner, ROWS, Freshness],
-      useFactory: (runner: ReadModelRunner, rows: Rows, freshness: Freshness) =>
-        passkeyCounters(runner, rows, () => freshness.latest),
-    },
+    { provide: COUNTERS, inject: [EVENT_STORE, ReadModelRunner, ROWS], useFactory: passkeyCounters },
   ],
   exports: [ROWS, ReadModelRunner, TellingThread, KNOWN_ACTIVITIES, CHILD_LOOK_UPS, CLAIMS, COUNTERS],
 })

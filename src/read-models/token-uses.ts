@@ -18,13 +18,14 @@ export const tokenUsesModel: ReadModel = {
   project: eachEvent((rows, { at, event }) => {
     if (event.type !== 'VerificationTokenUsed' && event.type !== 'OidcTokenUsed') return;
     const { tokenId, usage, expiresAt } = event.data;
-    // The clocks of issuers may be a little behind ours.
-    rows.run('DELETE FROM token_uses WHERE expires_at < ?', BigInt(at - leewayMs));
+    // Whoever recorded this may have a clock that is ahead of those that the token is still good for.
+    rows.run('DELETE FROM token_uses WHERE expires_at < ?', BigInt(at - keptMs));
     rows.run('INSERT OR REPLACE INTO token_uses VALUES (?, ?, ?)', tokenId, usage, BigInt(expiresAt));
   }),
 };
 
-const leewayMs = 60_000;
+/** How long a use is kept after its token has expired, in milliseconds. */
+const keptMs = 24 * 60 * 60 * 1000;
 
 /** What a token was used for. */
 export function tokenUsesOf(rows: Rows, tokenId: string): ReadonlySet<string> {

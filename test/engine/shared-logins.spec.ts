@@ -14,6 +14,7 @@ import { IdentityProvider } from '../e2e/identity-provider.js';
 import { resultOf } from '../e2e/login-world.js';
 import { codeOf } from '../e2e/one-time-codes.js';
 import { until } from '../e2e/until.js';
+import { SeededPasskey } from './seeded-passkey.js';
 import { startBeside, type Beside } from './shared-store.js';
 
 // What lets somebody in besides a key, taken away on one coordinator while another still holds the organization as it was
@@ -208,5 +209,33 @@ describe('an invitation that another coordinator has withdrawn', () => {
     const accepted = invited.submit('ACTIVITY_TYPE_ACCEPT_INVITATION', { invitationId, apiKeys: [apiKey(newKey())] });
     expect(await refusal(accepted)).toMatchObject({ status: 401, turnkeyErrorCode: 'PUBLIC_KEY_NOT_FOUND' });
     expect(await eventsOf(here.organizationId)).toEqual(events);
+  });
+});
+
+describe('a counter of a passkey that another coordinator has recorded', () => {
+  test('is gone for a copy of the passkey, in another sub-organization too', async () => {
+    const [passkey, copy] = [new SeededPasskey('one'), new SeededPasskey('one')];
+    const { userId } = await here.root.query<{ userId: string }>('whoami');
+    const authenticators = [passkey.register('one')];
+    await here.root.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', { userId, authenticators });
+    const [first, second] = [await newPerson(), await newPerson()];
+    here.store.holdFeed();
+    const type = 'ACTIVITY_TYPE_RELEASE_CONTACT';
+    const release = (by: Beside, { organizationId, userEmail }: Person, at: SeededPasskey) => {
+      const body = by.clientOf(newKey(), organizationId).submitBody(type, { contact: userEmail });
+      return send<{ activity: { status: string } }>(`${by.url}${submitPath(type)}`, body, {
+        'x-stamp-webauthn': at.assert(body),
+      });
+    };
+    const { body } = await release(elsewhere, first, passkey);
+    expect(body.activity.status).toBe('ACTIVITY_STATUS_COMPLETED');
+
+    const events = await eventsOf(second.organizationId);
+    const refused = refusal(release(here, second, copy));
+    // Only what is waited for can be heard in time.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    here.store.releaseFeed();
+    expect(await refused).toMatchObject({ status: 401, turnkeyErrorCode: 'SIGNATURE_INVALID' });
+    expect(await eventsOf(second.organizationId)).toEqual(events);
   });
 });

@@ -1,8 +1,15 @@
 import { jest } from '@jest/globals';
+import { activities } from '../../src/activities/index.js';
+import { buildRegistry } from '../../src/decide/registry.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
+import { organizationPath } from '../../src/fairness/fair-queue.js';
+import { thisThread } from '../../src/fairness/turns.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { generateApiKeyPair, ManualClock, stampBody, type ApiKeyPair } from '../../src/testing/index.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import { redecide } from '../../src/replay/decide-again.js';
 import { exchange, refusal } from '../e2e/exchange.js';
+import { until } from '../e2e/until.js';
 import { startBeside, type Beside } from './shared-store.js';
 
 const store = new InMemoryEventStore();
@@ -17,6 +24,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   jest.restoreAllMocks();
+  here.store.release();
   here.store.releaseFeed();
   await here.followed();
 });
@@ -28,11 +36,13 @@ afterAll(async () => {
 
 const newKey = () => generateApiKeyPair((length) => crypto.getRandomValues(new Uint8Array(length)));
 const keyParams = ({ publicKey, curve }: ApiKeyPair) => ({ apiKeyName: `key ${++count}`, publicKey, curveType: curve });
-const eventsOf = async (organizationId: string): Promise<readonly string[]> => {
-  const types: string[] = [];
-  for await (const { type } of store.read(organizationStream(organizationId))) types.push(type);
-  return types;
+const historyOf = async (organizationId: string): Promise<readonly RecordedEvent[]> => {
+  const events: RecordedEvent[] = [];
+  for await (const event of store.read(organizationStream(organizationId))) events.push(event);
+  return events;
 };
+const eventsOf = async (organizationId: string): Promise<readonly string[]> =>
+  (await historyOf(organizationId)).map(({ type }) => type);
 
 /** A sub-organization with one root user, made by the parent's root user. */
 async function child(of: Beside, root: { readonly apiKeys: readonly ApiKeyPair[]; readonly contacts?: object }) {
@@ -94,6 +104,89 @@ describe('a key of the parent that another coordinator has revoked', () => {
     });
     expect(await eventsOf(organizationId)).toEqual(before);
     expect(await refusal(hers.query('whoami'))).toMatchObject({ status: 401 });
+  });
+});
+
+describe('a user of the parent whose creation is on its way to the store', () => {
+  const contact = 'ann@example.com';
+
+  /** Asks for something in a sub-organization whose parent is read at once, and which is decided only after `goOn`. */
+  async function inTurn<T>(organizationId: string, ask: () => Promise<T>) {
+    const itsTurn = String(organizationPath(organizationId, here.organizationId));
+    const next = thisThread.next.bind(thisThread);
+    let goOn = () => undefined as void;
+    const turn = new Promise<void>((resolve) => (goOn = resolve));
+    const spy = jest
+      .spyOn(thisThread, 'next')
+      .mockImplementation((path, wanted) => (String(path) === itsTurn ? turn : next(path, wanted)));
+    const asked = ask();
+    await until('it waits for its turn', () => spy.mock.calls.some(([path]) => String(path) === itsTurn));
+    return { asked, goOn };
+  }
+
+  /** Eve, whose creation is held up here; and what she submits in a sub-organization meanwhile, or just before. */
+  async function eveActs({ createdBy = here.root, actsBefore = false }) {
+    await here.root.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
+      policyName: `contacts ${++count}`,
+      effect: 'EFFECT_ALLOW',
+      condition: "activity.kind == 'RELEASE_CONTACT'",
+      consensus: 'true',
+      notes: '',
+    });
+    const { organizationId } = await child(here, { apiKeys: [newKey()], contacts: { userEmail: contact } });
+    await here.followed();
+    await elsewhere.followed();
+    const before = await eventsOf(organizationId);
+    const eve = newKey();
+    const hers = here.clientOf(eve, organizationId);
+    const act = () => hers.submit('ACTIVITY_TYPE_RELEASE_CONTACT', { contact });
+    const waiting = actsBefore ? await inTurn(organizationId, act) : undefined;
+    const parent = organizationStream(here.organizationId);
+    here.store.hold((stream) => stream === parent);
+    const asked = here.store.asked.length;
+    const created = createdBy.submit('ACTIVITY_TYPE_CREATE_USERS_V4', {
+      users: [{ userName: 'Eve', apiKeys: [keyParams(eve)], authenticators: [], oauthProviders: [], userTags: [] }],
+    });
+    await until('her creation is on its way', () => here.store.asked.length > asked);
+    waiting?.goOn();
+    const acts = [waiting?.asked ?? act(), hers.query('whoami')] as const;
+    void Promise.allSettled([created, ...acts]);
+    // Long enough for an answer that does not wait.
+    await Promise.race([Promise.allSettled(acts), new Promise((resolve) => setTimeout(resolve, 500))]);
+    expect(await eventsOf(organizationId)).toEqual(before);
+    return { organizationId, created, acts, before };
+  }
+
+  it.each([
+    ['meanwhile', false],
+    ['before, and is decided on meanwhile', true],
+  ])('does nothing in a sub-organization if the store refuses it: what she asks %s', async (_, actsBefore) => {
+    const { userId } = await here.root.query<{ userId: string }>('whoami');
+    const doomed = newKey();
+    const { result } = await here.root.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+      userId,
+      apiKeys: [keyParams(doomed)],
+    });
+    const { apiKeyIds } = result['createApiKeysResult'] as { apiKeyIds: string[] };
+    const { organizationId, created, acts, before } = await eveActs({ createdBy: here.clientOf(doomed), actsBefore });
+    await elsewhere.root.submit('ACTIVITY_TYPE_DELETE_API_KEYS', { userId, apiKeyIds });
+    here.store.release();
+
+    const unknown = { status: 401, turnkeyErrorCode: 'PUBLIC_KEY_NOT_FOUND' };
+    expect(await refusal(created)).toMatchObject(unknown);
+    for (const act of acts) expect(await refusal(act)).toMatchObject(unknown);
+    expect(await eventsOf(organizationId)).toEqual(before);
+  });
+
+  it('acts in a sub-organization once it is recorded, and what she did is decided alike again', async () => {
+    const { organizationId, created, acts } = await eveActs({});
+    here.store.release();
+    expect((await created).status).toBe('ACTIVITY_STATUS_COMPLETED');
+    expect((await acts[0]).status).toBe('ACTIVITY_STATUS_COMPLETED');
+    const [own, parents] = [await historyOf(organizationId), await historyOf(here.organizationId)];
+    const decisions = redecide(own, buildRegistry(activities), parents);
+    expect(decisions).toHaveLength(1);
+    for (const { recorded, again } of decisions) expect(again).toEqual(recorded);
   });
 });
 

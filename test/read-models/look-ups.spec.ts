@@ -52,7 +52,7 @@ async function stopped(table: string | undefined, more: readonly NewEvent[]) {
       () => claims.keysOfCredentialId(parentId, 'credential', position),
       () => claims.knowsIssuer(parentId, 'https://issuer.example', position),
       () =>
-        passkeyCounters(runner, rows, () => position).highest(parentId, {
+        passkeyCounters(store, runner, rows).highest(parentId, {
           credentialId: 'credential',
           publicKey: 'key',
         }),
