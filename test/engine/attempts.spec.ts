@@ -63,13 +63,10 @@ async function started(exclusive: boolean) {
 
 /** Where a test lets others wait. */
 class Gate {
-  waiting = 0;
-  open: () => void = () => undefined;
-  readonly #opened = new Promise<void>((resolve) => (this.open = resolve));
+  readonly waiting: (() => void)[] = [];
 
   passed(): Promise<void> {
-    this.waiting += 1;
-    return this.#opened;
+    return new Promise((pass) => this.waiting.push(pass));
   }
 }
 
@@ -193,15 +190,16 @@ test('what is decided alone after a batch that was too large has its secrets sti
     await elsewhere.submit(elsewhere.root.key, 'ACTIVITY_TYPE_UPDATE_WALLET', { walletId, walletName: 'before' });
   };
   const creating = ['treasury', 'other', 'treasury'].map((name) => create(name));
-  await until('all have made what they need', () => sealing.waiting === 3);
+  await until('all have made what they need', () => sealing.waiting.length === 3);
   const tag = { userTagName: 'recorded first', userIds: [] };
   const blocker = coordinator.submit(coordinator.root.key, 'ACTIVITY_TYPE_CREATE_USER_TAG', tag);
-  await until('its append is asked for', () => blocking.waiting === 1);
-  sealing.open();
-  // The others are decided together when it is recorded: time for them to queue once they are sealed.
-  for (let count = 0; count < 3;) count = (await vaults()).length;
-  await sleep(500);
-  blocking.open();
+  await until('its append is asked for', () => blocking.waiting.length === 1);
+  // The others are decided together when it is recorded, in the order in which they queue once they are sealed.
+  for (const seal of sealing.waiting.splice(0)) {
+    seal();
+    await sleep(200);
+  }
+  blocking.waiting[0]!();
   await Promise.all([blocker, ...creating]);
   expect(appends[1]).toBeGreaterThan(appends[0]!);
   const made = (await coordinator.events(stream)).filter(({ type: name }) => name === 'WalletCreated');
