@@ -137,7 +137,7 @@ class ThreadAnswers {
 
 /** Whether the last event that the rows of a file were built from is in the store, at its place. */
 async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string): Promise<boolean> {
-  const last = lastIn(file);
+  const last = soundIn(file);
   if (!last) return false;
   for await (const { position, metadata } of store.read(last.stream, last.revision)) {
     return position === last.position && (metadata as Partial<EventMetadata> | null)?.hash === last.hash;
@@ -145,9 +145,15 @@ async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string
   return false;
 }
 
-function lastIn(file: string): LastProjected | undefined {
+/**
+ * The last event in a file.
+ * @throws what `isDamage` takes for damage
+ */
+function soundIn(file: string): LastProjected | undefined {
   const rows = new ReadModelDatabase(file);
   try {
+    const tables = new Set(rows.all('SELECT name FROM sqlite_schema').map(({ name }) => name));
+    for (const { guards = [] } of readModels) for (const table of guards) if (tables.has(table)) rows.check(table);
     return lastProjected(rows);
   } finally {
     rows.close();
