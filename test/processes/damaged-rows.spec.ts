@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { submitPath, type StampingClient } from '../../src/testing/index.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
+import { exchange } from '../e2e/exchange.js';
 import { Installation, stop } from '../e2e/installation.js';
 
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
@@ -65,6 +66,27 @@ test(
     const server = await installation.start();
     expect(server.stdout() + server.stderr()).toContain('the read models were damaged, and are rebuilt');
     expect(await sendAgain(server, sent)).toEqual([...sent.keys()]);
+  },
+  patience,
+);
+
+test(
+  'damage that a decision meets stops the read models, and a restart rebuilds them',
+  async () => {
+    const sent = await used();
+    await lose('activities', 0);
+    const damaged = await installation.start();
+    for (let attempt = 0; attempt < 2; attempt++)
+      await expect(sendAgain(damaged, sent)).rejects.toMatchObject({ status: 503 });
+    const health = await exchange(`${damaged.url}/health/ready`);
+    expect([health.status, health.text]).toEqual([503, expect.stringContaining('failed') as string]);
+    const reason = 'read-models.db` is damaged (database disk image is malformed), and may be deleted';
+    expect(damaged.stdout() + damaged.stderr()).toContain(reason);
+    damaged.child.kill('SIGTERM');
+    expect(await damaged.exit).toEqual({ code: 0, signal: null });
+
+    const rebuilt = await installation.start();
+    expect(await sendAgain(rebuilt, sent)).toEqual([...sent.keys()]);
   },
   patience,
 );
