@@ -65,7 +65,7 @@ async function written(
     );
   });
   try {
-    return await exporting(async (line) => void (await handle.write(line)));
+    return await exporting((line) => handle.appendFile(line));
   } catch (error) {
     await rm(file, { force: true });
     throw error;

@@ -35,6 +35,8 @@ export const activitiesModel: ReadModel = {
   name: 'activities',
   version: 9,
   tables: ['activities', 'activity_fingerprints'],
+  // Activities are large; one that is missing is noticed by its fingerprint.
+  guards: ['activity_fingerprints'],
   // In the order of submission, which is where new ones are written. Ids are random: what is ordered by them is small.
   schema: `
     CREATE TABLE activities (
@@ -132,14 +134,21 @@ function withIntent(row: ActivityRow): StoredActivity {
   return { ...row, intent: intentIn(row.votes[0]!.message) };
 }
 
-/** Id of this organization's activity whose submission, or a vote on it, had this fingerprint. */
+/**
+ * Id of this organization's activity whose submission, or a vote on it, had this fingerprint.
+ * @throws {Error} if the row of that activity was lost: the request must not happen again
+ */
 export function findByFingerprint(rows: Rows, organizationId: string, fingerprint: string): string | undefined {
   const row = rows.get(
-    `SELECT activity_id FROM activities WHERE submitted =
-       (SELECT submitted FROM activity_fingerprints WHERE organization_id = ? AND fingerprint = ?)`,
+    `SELECT activity_id FROM activity_fingerprints known LEFT JOIN activities USING (submitted)
+     WHERE known.organization_id = ? AND fingerprint = ?`,
     organizationId,
     digestOf(fingerprint),
   );
+  if (row?.['activity_id'] === null)
+    throw new Error(
+      '`read-models.db` has lost an activity: delete it, with its -wal and -shm, while the coordinator is stopped',
+    );
   return row && String(row['activity_id']);
 }
 

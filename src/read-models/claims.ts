@@ -15,6 +15,8 @@ import { contactKey } from '../domain/contact-key.js';
 import type { Row, Rows } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 
+const claimTables = ['claim_organizations', 'claims', 'claim_streams', 'outranked_claims', 'passkey_counters'];
+
 /**
  * Who has, and who has proved, the public identifiers under a parent (docs/adr/0028). One that has left its
  * organization has no row. A sub-organization counts once its parent has recorded it (`confirmed`), whichever stream
@@ -23,7 +25,8 @@ import type { ProjectedEvent, ReadModel } from './read-model.js';
 export const claimsModel: ReadModel = {
   name: 'claims',
   version: 4,
-  tables: ['claim_organizations', 'claims', 'claim_streams', 'outranked_claims', 'passkey_counters'],
+  tables: claimTables,
+  guards: claimTables,
   // A stranger may assert other people's identifiers as often as sign-ups allow, so every query has its own index.
   schema: `
     CREATE TABLE claim_organizations (

@@ -74,6 +74,16 @@ export class ReadModelDatabase implements Rows {
     return this.statement(sql).all(values) as Row[];
   }
 
+  /**
+   * Looks for blocks of a table, and of its indexes, that are not as SQLite left them. Reads all of them.
+   * @throws what `isDamage` takes for damage
+   */
+  check(table: string): void {
+    const [found] = this.all('SELECT quick_check AS complaint FROM pragma_quick_check(?)', table);
+    if (found?.['complaint'] !== 'ok')
+      throw new DamagedTable(`\`${table}\` is damaged: ${String(found?.['complaint'])}`);
+  }
+
   /** Runs several statements without values: table definitions. */
   define(sql: string): void {
     this.database.exec(sql);
@@ -135,6 +145,11 @@ export class ReadModelDatabase implements Rows {
     }
     return statement;
   }
+}
+
+/** With the code of what SQLite finds by itself. */
+class DamagedTable extends Error {
+  readonly code = 'SQLITE_CORRUPT';
 }
 
 /** Whether an error is no fault of its statement: another would have met it (no room, no memory, a broken disk or file). */

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { CoordinatorError } from '../domain/errors.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
 import { threadError } from '../threads/thread-error.js';
@@ -15,6 +16,8 @@ export interface Projecting {
   progress(): readonly Progress[];
   /** Takes the next events; resolves once their rows can be read. @throws if they cannot be written for now */
   project(events: readonly RecordedEvent[]): Promise<void>;
+  /** Calls back if every model has stopped although no events came: what read the rows has met damage. */
+  onStopped?(tell: () => void): void;
   /** From now on it does not keep the process alive; callers that wait for a response must do so themselves. */
   unref?(): void;
   close(): Promise<void>;
@@ -35,7 +38,7 @@ export function projectInMemory(): Projecting {
 /**
  * In a separate thread, into a file: writing rows takes as long as deciding, and must not delay it. Rows of events that
  * the store does not have, such as those of another branch of a backup, are rebuilt; so is a damaged file, which `damaged`
- * is told.
+ * is told. Where damage is met later, every model stops, and the file is removed at the end.
  */
 export async function projectIntoFile(
   file: string,
@@ -64,14 +67,18 @@ async function openFile(
     workerData: { file, source },
     execArgv: [],
   });
-  const answers = new ThreadAnswers(worker);
+  const answers = new ThreadAnswers(worker, file);
   let progress = await answers.next().catch(async (error: unknown) => {
     await answers.ended;
     throw error;
   });
   const rows = new ReadModelDatabase(file);
+  let tellStopped = () => {};
   return {
-    rows,
+    rows: trustedRows(rows, answers, (error) => {
+      answers.lose(new DamagedFile(file, error));
+      tellStopped();
+    }),
     progress: () => (answers.lost ? stopped(progress, answers.lost) : progress),
     async project(events) {
       if (answers.lost) return;
@@ -83,17 +90,52 @@ async function openFile(
         if (!answers.lost) throw error;
       }
     },
+    onStopped: (tell) => (tellStopped = tell),
     unref: () => worker.unref(),
     async close() {
       rows.close();
       worker.postMessage('close');
       await answers.ended;
+      // A start would not meet all damage again, but readers would.
+      if (answers.lost instanceof DamagedFile) removeRows(file);
     },
   };
 }
 
+class DamagedFile extends Error {
+  constructor(file: string, cause: Error) {
+    super(
+      `\`${file}\` is damaged (${cause.message}), and may be deleted, with its -wal and -shm, while the coordinator is stopped`,
+      { cause },
+    );
+  }
+}
+
+/**
+ * Rows until damage is met, by whomever: those that can still be read are not to be trusted either.
+ * @throws {CoordinatorError} UNAVAILABLE from then on
+ */
+function trustedRows(rows: Rows, answers: ThreadAnswers, damaged: (error: Error) => void): Rows {
+  const unlessDamaged = <T>(work: () => T): T => {
+    try {
+      if (!(answers.lost instanceof DamagedFile)) return work();
+    } catch (error) {
+      if (!(error instanceof Error && isDamage(error))) throw error;
+      damaged(error);
+    }
+    throw new CoordinatorError('UNAVAILABLE', 'read models have stopped: see the log of the server', {
+      cause: answers.lost,
+    });
+  };
+  return {
+    run: (...args) => unlessDamaged(() => rows.run(...args)),
+    get: (...args) => unlessDamaged(() => rows.get(...args)),
+    all: (...args) => unlessDamaged(() => rows.all(...args)),
+  };
+}
+
 /** A message of the thread: how far it is, or why it could not take the last events. */
-export type Answer = { readonly progress: readonly Progress[] } | { readonly fault: Error };
+export type Answer = { readonly progress: readonly Progress[] } | { readonly fault: Error; readonly isDamage: boolean };
 
 function stopped(progress: readonly Progress[], { message }: Error): readonly Progress[] {
   const reason = `${message}: restart the coordinator`;
@@ -108,9 +150,10 @@ class ThreadAnswers {
   lost: Error | undefined;
   private waiting: { resolve(progress: readonly Progress[]): void; reject(reason: Error): void } | undefined;
 
-  constructor(worker: Worker) {
+  constructor(worker: Worker, file: string) {
     worker.on('message', (answer: Answer) => {
-      if ('fault' in answer) this.waiting?.reject(answer.fault);
+      if ('fault' in answer && answer.isDamage) this.lose(new DamagedFile(file, answer.fault));
+      else if ('fault' in answer) this.waiting?.reject(answer.fault);
       else this.waiting?.resolve(answer.progress);
     });
     worker.once('error', (error) => this.lose(threadError(error)));
@@ -129,7 +172,7 @@ class ThreadAnswers {
     });
   }
 
-  private lose(reason: Error): void {
+  lose(reason: Error): void {
     this.lost ??= reason;
     this.waiting?.reject(this.lost);
   }
@@ -137,7 +180,7 @@ class ThreadAnswers {
 
 /** Whether the last event that the rows of a file were built from is in the store, at its place. */
 async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string): Promise<boolean> {
-  const last = lastIn(file);
+  const last = soundIn(file);
   if (!last) return false;
   for await (const { position, metadata } of store.read(last.stream, last.revision)) {
     return position === last.position && (metadata as Partial<EventMetadata> | null)?.hash === last.hash;
@@ -145,9 +188,15 @@ async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string
   return false;
 }
 
-function lastIn(file: string): LastProjected | undefined {
+/**
+ * The last event in a file.
+ * @throws what `isDamage` takes for damage
+ */
+function soundIn(file: string): LastProjected | undefined {
   const rows = new ReadModelDatabase(file);
   try {
+    const tables = new Set(rows.all('SELECT name FROM sqlite_schema').map(({ name }) => name));
+    for (const { guards = [] } of readModels) for (const table of guards) if (tables.has(table)) rows.check(table);
     return lastProjected(rows);
   } finally {
     rows.close();

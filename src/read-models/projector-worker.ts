@@ -22,19 +22,11 @@ parentPort?.on('message', (events: PackedEvents | 'close') => {
   parentPort?.postMessage(answerTo(events));
 });
 
-/**
- * Nothing of a batch is written that fails: once there is room again, the thread takes the same events.
- * @throws {Error} if the file is damaged, which ends the thread: rows that can still be read are not to be trusted either
- */
+/** Nothing of a batch is written that fails: once there is room again, the thread takes the same events. */
 function answerTo(events: PackedEvents): Answer {
   try {
     return { progress: projector.project(unpackEvents(events)) };
   } catch (error) {
-    const fault = plainError(error);
-    if (!isDamage(error)) return { fault };
-    throw new Error(
-      `\`${file}\` is damaged (${fault.message}), and may be deleted, with its -wal and -shm, while the coordinator is stopped`,
-      { cause: fault },
-    );
+    return { fault: plainError(error), isDamage: isDamage(error) };
   }
 }

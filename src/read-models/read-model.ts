@@ -29,6 +29,11 @@ export interface ReadModel {
   readonly version: number;
   /** Names of its tables, to be dropped before a rebuild. */
   readonly tables: readonly string[];
+  /**
+   * Those of them whose missing rows permit something, such as a request a second time. SQLite takes rows in a lost block for
+   * missing without a word, so these are checked whenever the file is opened.
+   */
+  readonly guards?: readonly string[];
   /** Creates the tables. */
   readonly schema: string;
   /** Applies events to the rows, in position order, inside a transaction that also moves the checkpoint. */

@@ -63,6 +63,7 @@ export class ReadModelRunner {
       .progress()
       .map(({ resumeAfter }) => resumeAfter)
       .reduce((least, position) => (position < least ? position : least));
+    this.projecting.onStopped?.(() => this.tell());
     this.subscription = this.store.subscribe({
       after: lowest < 0n ? 'start' : lowest,
       onEvents: (events) => this.take(events),

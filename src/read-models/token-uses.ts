@@ -9,6 +9,7 @@ export const tokenUsesModel: ReadModel = {
   name: 'token-uses',
   version: 1,
   tables: ['token_uses'],
+  guards: ['token_uses'],
   schema: `
     CREATE TABLE token_uses (
       token_id TEXT NOT NULL, usage TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (token_id, usage)

@@ -680,6 +680,7 @@ function failingRows(projecting: Projecting, failing: ReadonlySet<Port>): Projec
       if (failing.has('feed')) throw new Error('the events do not arrive');
       await projecting.project(events);
     },
+    onStopped: (tell) => projecting.onStopped?.(tell),
     unref: () => projecting.unref?.(),
     close: () => projecting.close(),
   };

@@ -402,6 +402,17 @@ describe('the same bytes', () => {
     expect((await coordinator.events()).filter(({ type }) => type === 'UserTagCreated')).toHaveLength(2);
   });
 
+  it('do not happen again where the row of their activity was lost', async () => {
+    const { coordinator, tag } = await alone();
+    const request = tag('once');
+    await coordinator.send(request);
+    await coordinator.projected();
+    await coordinator.send(tag('another'));
+    coordinator.projecting.rows.run('DELETE FROM activities');
+    await expect(coordinator.send(request)).rejects.toThrow('`read-models.db` has lost an activity');
+    expect((await coordinator.events()).filter(({ type }) => type === 'UserTagCreated')).toHaveLength(2);
+  });
+
   it('are known from folded state alone as long as the read model has not seen them', async () => {
     const { coordinator, tag } = await alone({ readModels: false });
     const colleague = await coordinator.createUser('Colleague');

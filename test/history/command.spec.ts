@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
@@ -6,7 +7,7 @@ import { importHistory, readImport } from '../../src/testing/import-history.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault } from '../../src/vault/vault.js';
 import { TypingUser } from '../cli/typed.js';
-import { Installation } from '../e2e/installation.js';
+import { countersign, Installation } from '../e2e/installation.js';
 
 // The command line, and a real coordinator that is started on what a test harness has made.
 
@@ -16,6 +17,9 @@ let production: TestCoordinator;
 beforeAll(async () => {
   production = await startCoordinator({ seed: 'production' });
   await production.createUser('Alice Adams');
+  // More than SQLite keeps beside a store that is only read, and so long that a block of 512 bytes ends within the last line.
+  for (const policyName of ['one', 'two', 'three', 'four', 'five'])
+    await production.createPolicy({ policyName, notes: 'x'.repeat(4_068) });
   user = await TypingUser.sitDown();
   await mkdir(user.path('data'));
   const store = await SqliteEventStore.open(user.path('data', 'events.db'));
@@ -52,6 +56,29 @@ test('writes a file for its owner only, which goes on in a test, and never over 
   expect(report).toMatchObject({ changed: 0, otherwise: [], header: { redacted: 'none' } });
   const unknown = ['history', 'export', '--data-dir', 'data', '--organization', 'nobody'];
   expect(await user.types(unknown)).toMatchObject({ code: 2 });
+});
+
+test('a file that the disk has no room for is not called written, though only a part of its last line is missing', async () => {
+  const command = ['history', 'export', '--data-dir', 'data', '--organization', production.organizationId, '--out'];
+  await user.types([...command, 'roomy.jsonl']);
+  // `sh` counts blocks of 512 bytes, and ignores the signal of a full one for the process that inherits that.
+  const text = await readFile(user.path('roomy.jsonl'), 'utf8');
+  const blocks = Math.floor((Buffer.byteLength(text) - 1) / 512);
+  expect(blocks * 512).toBeGreaterThan(Buffer.byteLength(text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1)));
+  const { status, stdout, stderr } = spawnSync(
+    'sh',
+    [
+      ...['-c', `trap '' XFSZ; ulimit -f ${blocks}; exec "$@"`, 'sh'],
+      ...[process.execPath, countersign, ...command, 'cramped.jsonl'],
+    ],
+    { cwd: user.path('.'), encoding: 'utf8', env: {}, timeout: 60_000 },
+  );
+  expect({ status, stdout, stderr }).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: expect.stringContaining('EFBIG') as string,
+  });
+  await expect(stat(user.path('cramped.jsonl'))).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
 test('a coordinator does not start on a store that a test harness has filled, and writes nothing to it', async () => {

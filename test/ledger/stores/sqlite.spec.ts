@@ -472,6 +472,39 @@ describe('a disk that takes no more', () => {
     for (const id of result.acknowledged) expect(await all(store.read(id))).toHaveLength(1);
     expect((await store.append('organization-late', someEvents(1), 'no-stream')).revision).toBe(0);
   });
+
+  it('keeps deleted bytes in the log until there is room, and still reads and appends', async () => {
+    const store = await open();
+    await store.append('vault-1', [anEvent('secret')], 'no-stream');
+    await store.append('organization-1', [anEvent({ text: 'x'.repeat(2_000_000) })], 'no-stream');
+    await store.close();
+    const result = onASmallDisk(
+      3_000,
+      `
+      import Database from ${JSON.stringify(libsql)};
+      import { SqliteEventStore } from ${JSON.stringify(dist('stores/sqlite/sqlite.js'))};
+      const store = await SqliteEventStore.open(process.argv[1]);
+      const event = (id, length) => ({ id, type: 'A', data: 'x'.repeat(length), metadata: {} });
+      const reader = new Database(process.argv[1]);
+      reader.exec('BEGIN');
+      reader.prepare('SELECT count(*) FROM events').all([]);
+      await store.append('organization-2', [event('two', 1_500_000)], 'no-stream');
+      await store.delete('vault-1');
+      reader.exec('COMMIT');
+      // The log is tried again every 50 ms, and now has no room in the file.
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      const ids = [];
+      const outcome = await (async () => {
+        for await (const { id } of store.read('organization-2')) ids.push(id);
+        await store.append('organization-3', [event('three', 10)], 'no-stream');
+      })().then(() => 'done', (error) => error.message);
+      process.stdout.write(JSON.stringify({ ids, outcome }));
+      process.exit();
+    `,
+    );
+    expect(result).toEqual({ ids: ['two'], outcome: 'done' });
+    expect(await all((await open()).read('organization-3'))).toHaveLength(1);
+  });
 });
 
 describe('many streams and large events', () => {

@@ -10,6 +10,8 @@ export const MAX_LOG = 64 * 1024 * 1024;
 export const PATIENCE = 1_000;
 /** Milliseconds between two tries to empty the log that deleted bytes came through, while a reader needs it. */
 const BETWEEN_TRIES = 50;
+/** The same after a fault, such as a file without room for what is in the log. */
+const AFTER_FAULT = 5_000;
 
 /** The write-ahead log of a file, kept within bounds and emptied of what was deleted. */
 export class WriteAheadLog {
@@ -45,10 +47,22 @@ export class WriteAheadLog {
   /** Moves everything out of the log. While a reader looks at the file as it was, the log stays, and this is tried again. */
   empty(): void {
     clearTimeout(this.#emptying);
-    this.#database.exec('PRAGMA busy_timeout = 0');
-    const isDone = this.#checkpoint('TRUNCATE');
-    this.#database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
-    this.#emptying = isDone ? undefined : setTimeout(() => this.empty(), BETWEEN_TRIES).unref();
+    let pause: number | undefined = AFTER_FAULT;
+    try {
+      this.#database.exec('PRAGMA busy_timeout = 0');
+      pause = this.#checkpoint('TRUNCATE') ? undefined : BETWEEN_TRIES;
+    } finally {
+      this.#database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+      this.#emptying = pause === undefined ? undefined : setTimeout(() => this.#tryAgain(), pause).unref();
+    }
+  }
+
+  #tryAgain(): void {
+    try {
+      this.empty();
+    } catch {
+      // Nobody waits for it, and the thread still reads: the next try is due already.
+    }
   }
 
   close(): void {
