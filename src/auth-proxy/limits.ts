@@ -50,8 +50,8 @@ export class Limits {
   }
 
   /**
-   * Counts a code that an address has sent to a contact, which must be one that can be reached. One client must not use up what another is entitled to, so the
-   * API limits what all of them send to a contact.
+   * Counts a code that an address has sent to a contact, which must be one that can be reached. One client must not use
+   * up what another is entitled to, so the API limits what all of them send to a contact.
    * @returns the key under which the API counts this client's codes to the contact; it reveals neither
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
    */

@@ -2,6 +2,7 @@ import type { Caller } from '../decide/resolve-caller.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Meter } from '../domain/steps.js';
 import { thisThread } from '../fairness/turns.js';
+import type { Whose } from '../fairness/families.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
 import { type ExplanationThread } from '../lab/explanation-thread.js';
 import { type LabThread } from '../lab/lab-thread.js';
@@ -90,7 +91,7 @@ export class QueryThreads {
         await enter();
         return answered;
       },
-      reasons: (question) => (reasons ??= this.reasonsFor(question, organization, caller, nextTurn)),
+      reasons: (question) => (reasons ??= this.reasonsFor(question, organization, caller, whose, nextTurn)),
     };
   }
 
@@ -98,13 +99,13 @@ export class QueryThreads {
     question: ReasonsQuestion,
     organization: OrganizationView,
     { organizationId, user }: Caller,
+    whose: Whose,
     nextTurn: () => Promise<void> | undefined,
   ): Promise<ReasonsAnswer> {
     const isOwn = organizationId === organization.organizationId;
     const home = isOwn ? organization : (await this.loader.parentOf(organization))?.organization;
     const isConcerned = question.isConcerned || home?.rootQuorum.userIds.includes(user.userId) === true;
-    const family = organization.parentOrganizationId ?? organization.organizationId;
-    return this.reasons.answer({ family, organizationId }, { ...question, isConcerned }, nextTurn);
+    return this.reasons.answer(whose, { ...question, isConcerned }, nextTurn);
   }
 }
 

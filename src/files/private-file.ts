@@ -28,11 +28,15 @@ export async function createPrivateFile(file: string, text: string): Promise<boo
 
 /** Without this, a power failure could lose the name of a new file, and with it the only copy of a key. */
 export async function syncFolderOf(file: string): Promise<void> {
-  const folder = await open(dirname(file), 'r');
+  await sync(dirname(file), 'r');
+}
+
+async function sync(path: string, flags: string): Promise<void> {
+  const handle = await open(path, flags);
   try {
-    await folder.sync();
+    await handle.sync();
   } finally {
-    await folder.close();
+    await handle.close();
   }
 }
 
@@ -43,12 +47,7 @@ async function linkOrCopy(beside: string, file: string): Promise<void> {
   } catch (error) {
     if (!noLinks.has((error as NodeJS.ErrnoException).code)) throw error;
     await copyFile(beside, file, constants.COPYFILE_EXCL);
-    const handle = await open(file, 'r+');
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
+    await sync(file, 'r+');
   }
 }
 

@@ -159,20 +159,20 @@ async function reachableAddresses(
     : [host];
   // One bad address is enough: once handed over, we do not control which of them is used.
   if (addresses.every((address) => isReachable(address, allowPrivateNetwork))) return addresses;
-  if (isName && !allowPrivateNetwork) throw notPublic(host);
+  if (isName && !allowPrivateNetwork) throw unresolved(host, allowPrivateNetwork);
   throw new GuardedFetchError(
     'address',
     `host \`${host}\` resolves to an address that this server does not call: use a public one${forDevelopment(allowPrivateNetwork)}`,
   );
 }
 
-/** Said of a name that does not exist, and of one that is known only inside: whoever guesses names learns nothing of them. */
-function notPublic(host: string, cause?: unknown): GuardedFetchError {
-  return new GuardedFetchError(
-    'resolution',
-    `host \`${host}\` does not resolve to an address that this server calls: use a public one${forDevelopment(false)}`,
-    { cause },
-  );
+/**
+ * The same of a name that does not exist and of one that is known only inside: whoever guesses names learns nothing of them. Why is
+ * said where callers may call everything.
+ */
+function unresolved(host: string, allowPrivateNetwork: boolean, why = '', cause?: unknown): GuardedFetchError {
+  const isNot = `does not resolve to an address that this server calls: use a public one${forDevelopment(false)}`;
+  return new GuardedFetchError('resolution', `host \`${host}\` ${allowPrivateNetwork ? why : isNot}`, { cause });
 }
 
 /** What its operator can do, said of every address alike: whether a host is private is not for the caller to know. */
@@ -214,11 +214,9 @@ async function resolveOrRefuse(
     const addresses = await resolve(host);
     if (addresses.length > 0) return addresses;
   } catch (cause) {
-    if (!allowPrivateNetwork) throw notPublic(host, cause);
-    throw new GuardedFetchError('resolution', `host \`${host}\` cannot be resolved (${codeOf(cause)})`, { cause });
+    throw unresolved(host, allowPrivateNetwork, `cannot be resolved (${codeOf(cause)})`, cause);
   }
-  if (!allowPrivateNetwork) throw notPublic(host);
-  throw new GuardedFetchError('resolution', `host \`${host}\` has no address`);
+  throw unresolved(host, allowPrivateNetwork, 'has no address');
 }
 
 function beforeAbort<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {

@@ -13,6 +13,11 @@ import type { ReadModelRunner } from './runner.js';
 import { halfRecorded, recordedByParent, subOrganizationsModel } from './sub-organizations.js';
 import { tokenUsesModel, tokenUsesOf } from './token-uses.js';
 
+/** Resolves once the rows of a model have everything recorded by now, whichever coordinator recorded it. */
+async function caughtUp(store: EventStore, runner: ReadModelRunner, model: ReadModel): Promise<void> {
+  await runner.current((await store.head()) ?? -1n, model);
+}
+
 /** Activities that were decided before. */
 export function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {
   return {
@@ -30,7 +35,7 @@ export function childLookUps(store: EventStore, runner: ReadModelRunner, rows: R
   return {
     recorded: (organizationId) => recordedByParent(rows, organizationId),
     async recordedByNow(organizationId) {
-      await runner.current((await store.head()) ?? -1n, subOrganizationsModel);
+      await caughtUp(store, runner, subOrganizationsModel);
       return recordedByParent(rows, organizationId);
     },
     unfounded: () => halfRecorded(rows, 'unfounded'),
@@ -60,7 +65,7 @@ export function claimLookUps(runner: ReadModelRunner, rows: Rows, clock: Clock):
 export function passkeyCounters(store: EventStore, runner: ReadModelRunner, rows: Rows): PasskeyCounters {
   return {
     async highest(familyId, { credentialId, publicKey }) {
-      await runner.current((await store.head()) ?? -1n, claimsModel);
+      await caughtUp(store, runner, claimsModel);
       return highestCounter(rows, familyId, credentialId, publicKey);
     },
   };
@@ -68,11 +73,10 @@ export function passkeyCounters(store: EventStore, runner: ReadModelRunner, rows
 
 /** Tokens and contacts, out of everything that anyone can have read by now, whichever coordinator recorded it. */
 export function everywhere(store: EventStore, runner: ReadModelRunner, rows: Rows, clock: Clock) {
-  const current = async (model: ReadModel) => runner.current((await store.head()) ?? -1n, model);
   return {
     /** What a token has been used for. */
     async tokenUses(tokenId: string): Promise<ReadonlySet<string>> {
-      await current(tokenUsesModel);
+      await caughtUp(store, runner, tokenUsesModel);
       return tokenUsesOf(rows, tokenId);
     },
     /** The sub-organization of a parent in which a contact was proved first; undefined for none. */
@@ -81,7 +85,7 @@ export function everywhere(store: EventStore, runner: ReadModelRunner, rows: Row
       kind: 'EMAIL' | 'PHONE_NUMBER',
       contact: string,
     ): Promise<string | undefined> {
-      await current(claimsModel);
+      await caughtUp(store, runner, claimsModel);
       return accountOf(rows, parentId, { kind, value: contactKey(contact) }, clock.now());
     },
   };
