@@ -189,8 +189,11 @@ test('what is decided alone after a batch that was too large has its secrets sti
     const { walletId } = created.data as { walletId: string };
     await elsewhere.submit(elsewhere.root.key, 'ACTIVITY_TYPE_UPDATE_WALLET', { walletId, walletName: 'before' });
   };
-  const creating = ['treasury', 'other', 'treasury'].map((name) => create(name));
-  await until('all have made what they need', () => sealing.waiting.length === 3);
+  const creating: ReturnType<typeof create>[] = [];
+  for (const name of ['treasury', 'other', 'treasury']) {
+    creating.push(create(name));
+    await until('it seals what it has made', () => sealing.waiting.length === creating.length);
+  }
   const tag = { userTagName: 'recorded first', userIds: [] };
   const blocker = coordinator.submit(coordinator.root.key, 'ACTIVITY_TYPE_CREATE_USER_TAG', tag);
   await until('its append is asked for', () => blocking.waiting.length === 1);
