@@ -10,7 +10,7 @@ export default {
   transform: {},
   setupFilesAfterEnv: ['<rootDir>/test/answers/hold-against-document.ts', '<rootDir>/test/replay/verified-at-close.ts'],
   globalSetup: '<rootDir>/test/build-before-tests.mjs',
-  testTimeout: 90_000,
+  testTimeout: process.env.LONG === '1' ? 900_000 : 90_000,
   maxWorkers: 2,
   workerIdleMemoryLimit: '1200MB',
 };

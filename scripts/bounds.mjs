@@ -2455,7 +2455,7 @@ export const bounds = [
     file: 'src/cli/policy-analysis.ts',
     from: "if (execution?.outcome === 'decided') return unconfirmed;",
     to: '',
-    test: 'test/cli/policy-analysis.spec.ts',
+    test: 'test/processes/policy-analysis.spec.ts',
     named: 'unconfirmed whose example cannot be executed',
   },
   {

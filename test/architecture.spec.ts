@@ -14,7 +14,6 @@ interface Cruise {
   readonly exitCode: number;
   /** `rule: file` of everything that is forbidden. */
   readonly violations: readonly string[];
-  readonly modules: number;
 }
 
 /** Runs dependency-cruiser on the `src` of a folder, as `npm run rules` does. */
@@ -24,11 +23,12 @@ async function cruise(folder: string): Promise<Cruise> {
   const options = { cwd: folder, env: { ...process.env, NO_COLOR: '1' } };
   return new Promise((resolve, reject) => {
     execFile(process.execPath, args, options, (error, stdout, stderr) => {
-      const modules = /(\d+) modules, \d+ dependencies cruised/.exec(stdout)?.[1];
-      if (modules === undefined) return reject(new Error(`dependency-cruiser did not finish: ${stdout}${stderr}`));
+      if (!/\d+ modules, \d+ dependencies cruised/.test(stdout)) {
+        return reject(new Error(`dependency-cruiser did not finish: ${stdout}${stderr}`));
+      }
       const lines = [...stdout.matchAll(/^ {2}error ([\w-]+: \S+) →/gm)];
       const violations = lines.map(([, violation]) => violation!);
-      resolve({ exitCode: Number(error?.code ?? 0), violations, modules: Number(modules) });
+      resolve({ exitCode: Number(error?.code ?? 0), violations });
     });
   });
 }
@@ -138,13 +138,6 @@ async function treeOf(files: Readonly<Record<string, string>>): Promise<string> 
 }
 
 describe('who may import whom', () => {
-  it('is kept to everywhere', async () => {
-    const { exitCode, violations, modules } = await cruise(root);
-    expect(violations).toEqual([]);
-    expect(exitCode).toBe(0);
-    expect(modules).toBeGreaterThan(100);
-  }, 90_000);
-
   it('has a planted violation for each rule', () => {
     expect(Object.keys(planted).toSorted()).toEqual(forbidden.map(({ name }) => name).toSorted());
   });

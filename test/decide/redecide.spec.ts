@@ -13,9 +13,10 @@ import { organizationId, runnerOn, type BareCoordinator } from '../engine/bare-c
 import { redecide } from '../../src/replay/decide-again.js';
 import { play, stories, type Played } from '../engine/story.js';
 import { verifyVote } from '../../src/replay/verify-vote.js';
+import { isLong } from '../long.js';
 
 /** For a longer campaign: `STORIES=500 STORIES_SEED=7`. */
-const runs = Number(process.env['STORIES'] ?? 12);
+const runs = Number(process.env['STORIES'] ?? (isLong ? 100 : 12));
 const seed = Number(process.env['STORIES_SEED'] ?? 45);
 
 /** What the stories have had in them, so that nothing is proved of an empty set. */

@@ -4,10 +4,10 @@ import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { startCoordinator, type StampingClient, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { attempt, contentOf } from '../../src/webhooks/attempt.js';
 import { exchange } from './exchange.js';
-import { countersign, Installation, type Run } from './installation.js';
 import { resultOf, sdkClient } from './login-world.js';
 import { codeOf } from './one-time-codes.js';
 import { until } from './until.js';
+import { deliveriesLogged, deliveryLog, eventIdOf } from './webhook-log.js';
 import { WebhookReceiver } from './webhook-receiver.js';
 
 const settings = { ALLOW_PRIVATE_NETWORK: 'true' };
@@ -53,33 +53,11 @@ const rename = (to: string, by = ann.client) =>
   by.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: ann.userId, userName: to });
 const renameAtOnce = (to: string) => rename(to, coordinator.client);
 const told = ({ body }: { readonly body: string }) => JSON.parse(body) as ActivityEnvelope;
-const eventIdOf = ({ headers }: { readonly headers: object }) =>
-  (headers as Readonly<Record<string, string>>)['x-turnkey-event-id']!;
-
-interface Logged {
-  readonly eventId: string;
-  readonly activityId: string;
-  readonly state: string;
-  readonly attempts: number;
-  readonly httpStatus?: number;
-  readonly reason?: string;
-  readonly retryAt?: { readonly seconds: string };
-}
-
-async function log(endpointId: string, client: StampingClient = coordinator.client): Promise<readonly Logged[]> {
-  const asked = { endpointId, paginationOptions: { limit: '100' } };
-  return (await client.query<{ webhookDeliveries: Logged[] }>('list_webhook_deliveries', asked)).webhookDeliveries;
-}
+const log = (endpointId: string, client = coordinator.client) => deliveryLog(client, endpointId);
 
 /** The log of an endpoint, once so many deliveries are in that state. */
-async function logged(endpointId: string, state: string, count = 1, client?: StampingClient) {
-  let entries: readonly Logged[] = [];
-  await until(`${count} deliveries are ${state}`, async () => {
-    entries = await log(endpointId, client);
-    return entries.filter((one) => one.state === state).length >= count;
-  });
-  return entries;
-}
+const logged = (endpointId: string, state: string, count = 1, client: StampingClient = coordinator.client) =>
+  deliveriesLogged(client, endpointId, state, count);
 
 async function verificationKeys({ url }: TestCoordinator) {
   const { body, headers } = await exchange(`${url}/public/v1/discovery/webhooks/jwks`);
@@ -361,58 +339,6 @@ test('a host that leads to a private address by the time of the delivery is not 
     });
   }
 });
-
-test('an operator has deliveries made once more: the same events, to where the endpoint is by then', async () => {
-  const installation = await Installation.make();
-  const asServer = { ...settings, LOG_LEVEL: 'error' };
-  const end = async ({ child, exit, stderr }: Run) => {
-    child.kill('SIGTERM');
-    expect({ ...(await exit), words: stderr() }).toEqual({ code: 0, signal: null, words: '' });
-  };
-  const run = async (...args: readonly string[]) => {
-    const { exit, stdout, stderr } = installation.run(countersign, {}, ['webhooks', 'redeliver', ...args]);
-    const { code } = await exit;
-    return { code, said: stdout() + stderr() };
-  };
-  try {
-    const first = await installation.start(asServer);
-    const client = await installation.client(first.url);
-    const { organizationId } = client;
-    receiver.teach('/gone', 410);
-    const { endpointId } = resultOf(
-      await client.submit('ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT', { url: `${receiver.url}/gone`, name: 'x' }),
-    );
-    await logged(endpointId!, 'abandoned', 1, client);
-    const place = ['--organization', organizationId, '--endpoint', endpointId!];
-    expect(await run(...place, '--abandoned')).toEqual({ code: 1, said: expect.stringMatching(/in use/) as string });
-    await client.submit('ACTIVITY_TYPE_UPDATE_WEBHOOK_ENDPOINT', { endpointId, url: `${receiver.url}/back` });
-    const [second] = await receiver.count('/back', 1);
-    await logged(endpointId!, 'delivered', 1, client);
-    await end(first);
-
-    expect(await run(...place)).toEqual({
-      code: 2,
-      said: expect.stringMatching(/^error: select one event with --event, or add --abandoned\n/) as string,
-    });
-    expect(await run(...place, '--event', 'none')).toEqual({
-      code: 1,
-      said: expect.stringMatching(/no finished delivery of event `none` to endpoint/) as string,
-    });
-    const made = `1 delivery to endpoint ${endpointId} will be repeated.\n`;
-    expect(await run(...place, '--abandoned')).toEqual({ code: 0, said: made });
-    expect(await run(...place, '--event', eventIdOf(second!))).toEqual({ code: 0, said: made });
-
-    const again = await installation.start(asServer);
-    const all = await receiver.count('/back', 3);
-    expect(all.slice(1).map(eventIdOf).toSorted()).toEqual(
-      [eventIdOf(receiver.at('/gone')[0]!), eventIdOf(all[0]!)].toSorted(),
-    );
-    await logged(endpointId!, 'delivered', 2, await installation.client(again.url));
-    await end(again);
-  } finally {
-    await installation.remove();
-  }
-}, 300_000);
 
 test('approvers are notified once by mail that an activity is waiting', async () => {
   const before = coordinator.messages().length;

@@ -5,6 +5,7 @@ import { Steps } from '../../src/domain/steps.js';
 import { truthForAll } from '../../src/lab/lint-reach.js';
 import { environment } from '../domain/policy/environment.js';
 import { policies, requests, users } from '../domain/policy/generated.js';
+import { isLong } from '../long.js';
 
 /** Conditions, and each two of them joined and negated: what one leaves open, the other may hide. */
 const conditions = policies.map((list) => {
@@ -33,7 +34,7 @@ test('what is said of a condition for all requests of an activity is so for each
         expect([text, truth]).toEqual([text, found ? 'true' : expect.stringMatching(/^(false|not-applicable)$/)]);
       }
     }),
-    { numRuns: 3_000 },
+    { numRuns: isLong ? 30_000 : 1_000 },
   );
-  for (const times of Object.values(said)) expect(times).toBeGreaterThan(100);
+  for (const times of Object.values(said)) expect(times).toBeGreaterThan(30);
 });

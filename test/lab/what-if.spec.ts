@@ -8,6 +8,7 @@ import { whatIf } from '../../src/lab/what-if.js';
 import type { Otherwise, WhatIf } from '../../src/lab/what-if-report.js';
 import { startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { storeOf } from '../replay/store-of.js';
+import { isLong } from '../long.js';
 
 const registry = buildRegistry(activities);
 const tag = 'ACTIVITY_TYPE_CREATE_USER_TAG';
@@ -307,6 +308,6 @@ test('a draft over a history is as having had its policy from the start', async 
         expect([...came]).toEqual(expected);
       },
     ),
-    { numRuns: 15 },
+    { numRuns: isLong ? 150 : 5 },
   );
 });

@@ -15,6 +15,7 @@ import { BareCoordinator, organizationId } from '../engine/bare-coordinator.js';
 import { SteeredStore } from './steered-store.js';
 import { play, stories } from '../engine/story.js';
 import { remove } from '../../src/domain/organization/slices.js';
+import { isLong } from '../long.js';
 
 const stream = `organization-${organizationId}`;
 const everything = 2n ** 62n;
@@ -178,7 +179,7 @@ describe('random stories', () => {
           expect(secrets.flatMap(formsOf).filter((form) => bytes.includes(form))).toEqual([]);
         }
       }),
-      { numRuns: 12, seed: 17 },
+      { numRuns: isLong ? 40 : 4, seed: 17 },
     );
     expect([withOpenActivities > 0, withFingerprints > 0]).toEqual([true, true]);
   }, 60_000);

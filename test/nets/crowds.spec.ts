@@ -5,6 +5,7 @@ import { startCoordinator, type TestCoordinator } from '../../src/testing/index.
 import { exchange } from '../e2e/exchange.js';
 import { until } from '../e2e/until.js';
 import { publishedKey, pairFor, sign } from '../oidc/issuer.js';
+import { isLong } from '../long.js';
 
 /*
  * What is remembered of some is not forgotten because others are many (security rule R5): limits go on counting whom they
@@ -12,7 +13,6 @@ import { publishedKey, pairFor, sign } from '../oidc/issuer.js';
  * issuers strangers name.
  */
 
-const isLong = process.env['LONG'] === '1';
 const seed = Number(process.env['SEED'] ?? 5);
 
 const tried = new Map<string, number>();

@@ -27,12 +27,13 @@ import {
   parseUnsignedSolana,
 } from '../transactions/decoders.js';
 import { mutationsOf } from '../transactions/mutations.js';
+import { isLong } from '../long.js';
 
 /** Calls, and Solana messages; `LONG=1` reads many. */
-const wanted = process.env['LONG'] === '1' ? 200_000 : 2_000;
+const wanted = isLong ? 200_000 : 2_000;
 const run = { numRuns: wanted, seed: 24, endOnFailure: true };
 /** Milliseconds, on a slow and busy machine. */
-const limit = process.env['LONG'] === '1' ? 3_600_000 : 120_000;
+const limit = isLong ? 3_600_000 : 120_000;
 
 function told(what: string): void {
   process.stdout.write(`decoders: ${what}\n`);

@@ -8,6 +8,7 @@ import { exchange } from '../e2e/exchange.js';
 import { Installation, stop } from '../e2e/installation.js';
 import { encoded, operatorPaths } from '../e2e/operator-paths.js';
 import { WebhookReceiver } from '../e2e/webhook-receiver.js';
+import { isLong } from '../long.js';
 
 /*
  * Small and sharp: what is for operators answers no page of another origin, whatever its path is written like; a copy that is
@@ -15,7 +16,6 @@ import { WebhookReceiver } from '../e2e/webhook-receiver.js';
  * and the proxy counts nothing of what it refuses for its size.
  */
 
-const isLong = process.env['LONG'] === '1';
 const seed = Number(process.env['SEED'] ?? 13);
 
 const tried = new Map<string, number>();

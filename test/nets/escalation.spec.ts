@@ -13,6 +13,7 @@ import { IdentityProvider } from '../e2e/identity-provider.js';
 import { clientSignature, codeOf } from '../e2e/one-time-codes.js';
 import { furnish, sampleSettings, sealedTo, submitSamples, type Furnished } from '../e2e/samples.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
+import { isLong } from '../long.js';
 
 /**
  * Members who may do one thing each, and try to do more with it: for every verb a member with an ALLOW for just that, who
@@ -59,7 +60,6 @@ const ungrantable: Readonly<Record<string, string>> = {
   UPDATE_ROOT_QUORUM: 'root quorum only',
 };
 
-const isLong = process.env['LONG'] === '1';
 /** Sequences for each verb, and for those that name a user. */
 const sequences = isLong ? { any: 10, people: 60 } : { any: 1, people: 5 };
 const mostSteps = 4;

@@ -9,6 +9,7 @@ import { furnish, sampleSettings, submitSamples } from '../e2e/samples.js';
 import { until } from '../e2e/until.js';
 import { WebhookReceiver } from '../e2e/webhook-receiver.js';
 import { alwaysReadable, contract, contractInterface, doubtful, type Addresses } from './unreadable-members.js';
+import { isLong } from '../long.js';
 
 /*
  * Whatever cannot be read or does not work, nothing is allowed that was not allowed before (security rule R1). The same
@@ -16,7 +17,7 @@ import { alwaysReadable, contract, contractInterface, doubtful, type Addresses }
  */
 
 /** Sets of policies tried; `LONG=1` tries many. */
-const sets = process.env['LONG'] === '1' ? 400 : 24;
+const sets = isLong ? 400 : 12;
 const seed = Number(process.env['SEED'] ?? 11);
 
 let coordinator: TestCoordinator;

@@ -5,9 +5,10 @@ import { fingerprintOf } from '../../src/decide/fingerprint.js';
 import { ApiError, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { submitPath } from '../../src/client/stamping-client.js';
 import { furnish, sampleSettings, submitSamples } from '../e2e/samples.js';
+import { isLong } from '../long.js';
 
 /** Requests; `LONG=1` sends many. */
-const wanted = process.env['LONG'] === '1' ? 20_000 : 500;
+const wanted = isLong ? 20_000 : 500;
 const atOnce = 16;
 
 let coordinator: TestCoordinator;

@@ -12,6 +12,7 @@ import { IdentityProvider } from '../e2e/identity-provider.js';
 import { claimsOf, clientSignature, codeOf } from '../e2e/one-time-codes.js';
 import { until } from '../e2e/until.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
+import { isLong } from '../long.js';
 
 /**
  * One public identifier after the other goes through what its owner, strangers who know it, and the parent's members may do
@@ -20,8 +21,7 @@ import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
  * looked up in every way, and the answer is what the rule says (R4), which stands here once more in a dozen lines.
  */
 
-const isLong = process.env['LONG'] === '1';
-const episodes = isLong ? 120 : 16;
+const episodes = isLong ? 120 : 10;
 const steps = isLong ? 14 : 10;
 
 const random = new SeededRandomness('what is drawn of identifiers');

@@ -27,6 +27,7 @@ import {
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { furnish, sampleSettings, submitSamples, type Furnished } from '../e2e/samples.js';
 import { until } from '../e2e/until.js';
+import { isLong } from '../long.js';
 
 /**
  * Lets every verb that touches the world before it is decided lose: against itself, to a vote, to a process that dies
@@ -34,7 +35,6 @@ import { until } from '../e2e/until.js';
  */
 
 /** `LONG=1` also dies with each write done and not answered, at every write. */
-const isLong = process.env['LONG'] === '1';
 
 /** Verbs that prepare. */
 const verbs = activities.flatMap((one) => ('prepare' in one ? [one.type] : []));

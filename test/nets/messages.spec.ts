@@ -4,6 +4,7 @@ import { ApiError, startCoordinator, type StampingClient, type TestCoordinator }
 import { exchange } from '../e2e/exchange.js';
 import { codeOf, messageOf } from '../e2e/one-time-codes.js';
 import { until } from '../e2e/until.js';
+import { isLong } from '../long.js';
 
 /*
  * Whatever is mailed or texted speaks for the parent (security rule R6): every verb that sends, asked in sub-organizations of
@@ -11,7 +12,6 @@ import { until } from '../e2e/until.js';
  * the parent. And a contact is written to a few times only, whoever asks.
  */
 
-const isLong = process.env['LONG'] === '1';
 const seed = Number(process.env['SEED'] ?? 32);
 
 /** Verbs that send, in every version, with the kinds of contact that they take. */

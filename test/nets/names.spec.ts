@@ -22,6 +22,7 @@ import {
 } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { until } from '../e2e/until.js';
+import { isLong } from '../long.js';
 
 /*
  * What policies name: texts that they compare with, tags and interfaces that they read by, and the addresses of one key. A
@@ -29,7 +30,6 @@ import { until } from '../e2e/until.js';
  * has no name by which a policy says less of it (security rule R1).
  */
 
-const isLong = process.env['LONG'] === '1';
 const seed = Number(process.env['SEED'] ?? 49);
 
 let coordinator: TestCoordinator;

@@ -32,6 +32,7 @@ import {
   sharedOffsets,
   typedName,
 } from './costly-shapes.js';
+import { isLong } from '../long.js';
 
 /**
  * What a tenant does costs others little: a victim goes about its business while a stranger, who has what a public sign-up
@@ -39,7 +40,6 @@ import {
  * which says itself how long its thread was not given back.
  */
 
-const isLong = process.env['LONG'] === '1';
 /** How long requests are drawn for after the corpus, in milliseconds. */
 const drawnMs = isLong ? 60 * 60_000 : 5_000;
 /** Which round of drawn requests is the first: one that was found to be slow may be run again alone, as ROUND=1234. */

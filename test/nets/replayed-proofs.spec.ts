@@ -13,6 +13,7 @@ import { clientSecret, IdentityProvider } from '../e2e/identity-provider.js';
 import { claimsOf, clientSignature, codeOf } from '../e2e/one-time-codes.js';
 import { until } from '../e2e/until.js';
 import { WebhookReceiver } from '../e2e/webhook-receiver.js';
+import { isLong } from '../long.js';
 
 /**
  * People prove who they are in every way, for everything that takes a proof. What the store, queries, denials, webhooks and
@@ -21,7 +22,6 @@ import { WebhookReceiver } from '../e2e/webhook-receiver.js';
  * Whoever a proof belongs to gets in with it every time.
  */
 
-const isLong = process.env['LONG'] === '1';
 const seed = 'replayed proofs';
 const random = new SeededRandomness(`people of ${seed}`);
 const below = (count: number): number => Buffer.from(random.bytes(4)).readUInt32BE() % count;

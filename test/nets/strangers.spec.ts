@@ -26,15 +26,16 @@ import {
 } from '../e2e/samples.js';
 import { until } from '../e2e/until.js';
 import { WebhookReceiver } from '../e2e/webhook-receiver.js';
+import { isLong } from '../long.js';
 
 /**
  * A tenant goes about its business twice, from one seed: alone, and beside a stranger who owns what a public sign-up gives and
  * names the tenant's public identifiers in requests to every path. What the tenant sees must be the same.
  */
 
-const rounds = process.env['LONG'] === '1' ? 12 : 1;
+const rounds = isLong ? 12 : 1;
 /** The stranger's requests between two of the tenant's. */
-const between = process.env['LONG'] === '1' ? 12 : 6;
+const between = isLong ? 12 : 6;
 
 const endpoints = [
   'signup',
@@ -53,7 +54,7 @@ const endpoints = [
 ] as const;
 
 /** Requests to each path, by the stranger. */
-const turns = process.env['LONG'] === '1' ? 12 : 2;
+const turns = isLong ? 12 : 2;
 
 /** What a stranger is refused whatever it says, and why: the tenant does it. All else the stranger gets through at home. */
 const parentsOnly: Readonly<Record<string, string>> = {

@@ -5,6 +5,7 @@ import { SeededRandomness } from '../../src/testing/index.js';
 import { all, pause } from '../contracts/event-store.contract.js';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
 import type { AppendFault } from '../ledger/stores/double/double.js';
+import { isLong } from '../long.js';
 
 /** What a writer was told of one append; times are milliseconds of the process's clock. */
 interface Append {
@@ -100,7 +101,6 @@ const streams = ['organization-a', 'organization-b'];
 const writersPerStore = 4;
 const mostEvents = 3;
 /** `LONG=1` plays longer histories, and more of them. */
-const isLong = process.env['LONG'] === '1';
 const appendsPerWriter = isLong ? 40 : 6;
 const seeds = isLong ? Array.from({ length: 10 }, (_, number) => `long ${number}`) : ['bruges'];
 /** Generous bound, in milliseconds, for a history: on a busy machine most tries are not answered in time. */

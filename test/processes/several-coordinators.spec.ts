@@ -15,6 +15,7 @@ import {
 import { exchange, refusal, textLike } from '../e2e/exchange.js';
 import { patienceMs, until } from '../e2e/until.js';
 import { caughtUp, clientOf, Coordinators, newKey, queryFrom, type Instance } from './coordinators.js';
+import { isLong } from '../long.js';
 
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 const tagPath = '/public/v1/submit/create_user_tag';
@@ -413,7 +414,7 @@ test('a credential deleted on one instance is refused on another that is about t
 });
 
 /** Rounds of the next test; `LONG=1` plays many, each instance being the victim. Each has its own seed, by which it can be played again. */
-const rounds = process.env['LONG'] === '1' ? 12 : 1;
+const rounds = isLong ? 12 : 1;
 
 test('a contact is written to as often as if there were one instance, whoever asks and wherever', async () => {
   const configId = (await cluster.one.installation.root())['authProxyConfigId']!;

@@ -6,6 +6,7 @@ import { unreadable, type PolicyValue } from '../../src/domain/policy/types.js';
 import { typedDataPolicyValue } from '../../src/transactions/typed-data.js';
 import { hashTypedData } from './decoders.js';
 import { readVectors } from '../keyring/read-vectors.js';
+import { isLong } from '../long.js';
 
 type Types = Record<string, { name: string; type: string }[]>;
 interface TypedData {
@@ -204,7 +205,7 @@ describe('random typed data', () => {
         expect(digestOf(declared)).toBe(oracle);
         expect(hashWithViem(declared as unknown as TypedDataDefinition)).toBe(oracle);
       }),
-      { numRuns: 200 },
+      { numRuns: isLong ? 2_000 : 80 },
     );
   }, 120_000);
 

@@ -11,8 +11,9 @@ import { limitsOf } from '../../../src/lab/smt-shape.js';
 import { users } from '../../domain/policy/generated.js';
 import { valuesIn } from './closed.js';
 import { cases, environment, type Case } from './random.js';
+import { isLong } from '../../long.js';
 
-const runs = process.env['LONG'] ? 12_000 : 1_000;
+const runs = isLong ? 12_000 : 300;
 const rootQuorum = { threshold: 2, userIds: ['root-1', 'root-2'] };
 const solver = new SolverProcess(120_000);
 

@@ -18,10 +18,10 @@ import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import type { StampingClient } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault } from '../../src/vault/vault.js';
-import { exchange, refusal } from './exchange.js';
-import { countersign, Installation, main, type Run } from './installation.js';
-import { filesUnder, findIn, type Written } from './secrets.js';
-import { until } from './until.js';
+import { exchange, refusal } from '../e2e/exchange.js';
+import { countersign, Installation, main, type Run } from '../e2e/installation.js';
+import { filesUnder, findIn, type Written } from '../e2e/secrets.js';
+import { until } from '../e2e/until.js';
 
 // A real process with its most talkative log, secrets that the test knows, and a look at everything that it has written.
 
