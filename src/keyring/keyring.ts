@@ -44,8 +44,6 @@ interface KeyringPorts {
 export const mnemonicSecret = 'mnemonic';
 export const seedSecret = 'seed';
 const targetSecret = 'target';
-/** Payloads signed before others may have a turn: 16 ms with the slowest library; together they are cheaper on P-256. */
-const payloadsATurn = 8;
 
 /**
  * Key material in use: every secret is created here, sealed into the vault, and opened again only inside a method of
@@ -183,10 +181,10 @@ export class Keyring {
       const signer = payloadSigner({ curve, privateKey, ...(addressFormat ? { addressFormat } : {}) });
       try {
         const signatures: Signature[] = [];
-        for (let from = 0; from < payloads.length; from += payloadsATurn) {
+        for (let from = 0; from < payloads.length; from += signer.atATurn) {
           const turn = this.turn();
           if (turn) await turn;
-          signatures.push(...signer.signAll(payloads.slice(from, from + payloadsATurn)));
+          signatures.push(...signer.signAll(payloads.slice(from, from + signer.atATurn)));
         }
         return signatures;
       } finally {
