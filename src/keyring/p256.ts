@@ -11,6 +11,9 @@ const HALF_ORDER = ORDER >> 1n;
 const openSsl = createECDH('prime256v1');
 const NOBODYS_KEY = Buffer.alloc(32, 1);
 
+/** The numbers of a signature, with recovery id: what is left of noble's object on its way from another thread. */
+export type P256Signature = Pick<ECDSASignature, 'r' | 's' | 'recovery'>;
+
 /** A signature whose nonce is still to be inverted: s = (bk)⁻¹ · (bm + bdr). */
 interface Begun {
   readonly r: bigint;

@@ -3,7 +3,7 @@ import type { AddressFormat, Curve } from '../domain/key-formats.js';
 import type { EcdsaCurve } from './curve-orders.js';
 import { checkPrivateKey } from './curves.js';
 import { chosenEd25519 } from './ed25519/choose.js';
-import { forgetNonce, signAllP256 } from './p256.js';
+import { forgetNonce, signAllP256, type P256Signature } from './p256.js';
 import { chosenSecp256k1 } from './secp256k1/choose.js';
 import { taprootPrivateKey } from './taproot.js';
 
@@ -21,10 +21,6 @@ export interface Signature {
 export type SignatureScheme = 'ecdsa' | 'ed25519' | 'schnorr-taproot' | 'schnorr';
 
 const DIGEST_LENGTH = 32;
-/** 16 ms with the slowest library, noble on secp256k1. */
-const payloadsATurn = 8;
-/** 1.4 ms: the more of them share an inversion, the cheaper is each. */
-const p256PayloadsATurn = 64;
 
 /**
  * The scheme of a key, by the address that it is used under: Schnorr for P2TR (tweaked) and Spark (not tweaked),
@@ -58,8 +54,6 @@ interface KeyToSignWith {
 
 /** A key prepared for signing. */
 interface PayloadSigner {
-  /** Payloads to sign before others may have a turn, of 20 ms at most. */
-  readonly atATurn: number;
   sign(payload: Uint8Array): Signature;
   /** The signatures, in the order of the payloads. */
   signAll(payloads: readonly Uint8Array[]): Signature[];
@@ -112,7 +106,6 @@ function secp256k1Signer(
 ): PayloadSigner {
   const sign = (digest: Uint8Array): Signature => signOne(privateKey, digest);
   return {
-    atATurn: payloadsATurn,
     sign,
     signAll: (digests) => digests.map(sign),
     forget: () => chosenSecp256k1().library.forgetKeys(),
@@ -122,24 +115,20 @@ function secp256k1Signer(
 function p256Signer(privateKey: Uint8Array): PayloadSigner {
   const signAll = (digests: readonly Uint8Array[]): Signature[] => {
     digests.forEach(checkDigest);
-    return signAllP256(digests, privateKey).map(({ r, s, recovery = 0 }) => ({
-      r: r.toString(16).padStart(64, '0'),
-      s: s.toString(16).padStart(64, '0'),
-      v: recoveryText(recovery),
-    }));
+    return signAllP256(digests, privateKey).map(p256SignatureText);
   };
-  return { atATurn: p256PayloadsATurn, sign: (digest) => signAll([digest])[0]!, signAll, forget: forgetNonce };
+  return { sign: (digest) => signAll([digest])[0]!, signAll, forget: forgetNonce };
+}
+
+/** A signature on P-256 as the API returns it. */
+export function p256SignatureText({ r, s, recovery = 0 }: P256Signature): Signature {
+  return { r: r.toString(16).padStart(64, '0'), s: s.toString(16).padStart(64, '0'), v: recoveryText(recovery) };
 }
 
 function ed25519Signer(privateKey: Uint8Array): PayloadSigner {
   const signer = chosenEd25519().library.signer(privateKey);
   const sign = (message: Uint8Array): Signature => toSignature(signer.sign(message));
-  return {
-    atATurn: payloadsATurn,
-    sign,
-    signAll: (messages) => messages.map(sign),
-    forget: () => signer.forget(),
-  };
+  return { sign, signAll: (messages) => messages.map(sign), forget: () => signer.forget() };
 }
 
 function signSecp256k1(privateKey: Uint8Array, digest: Uint8Array): Signature {
@@ -153,7 +142,8 @@ function signBip340(privateKey: Uint8Array, digest: Uint8Array): Signature {
   return toSignature(chosenSecp256k1().library.signSchnorr(digest, privateKey));
 }
 
-function checkDigest(digest: Uint8Array): void {
+/** Throws INVALID_ARGUMENT unless it has 32 bytes. */
+export function checkDigest(digest: Uint8Array): void {
   if (digest.length !== DIGEST_LENGTH) {
     throw invalidField(
       'payload',
