@@ -130,6 +130,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await webhooks?.close();
       await app.get(Driver).drain();
       await app.get(ReadingThreads).close();
+      await keyring.close();
       await app.get(TellingThread).close();
       await app.get(StateThread).close();
       await app.get(ReasonsThread).close();

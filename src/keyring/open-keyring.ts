@@ -8,6 +8,7 @@ import { LoginSecrets } from './login-secrets.js';
 import { OauthSecrets } from './oauth-secret.js';
 import { OnRampSecrets } from './on-ramp-secrets.js';
 import { ProxyKeys } from './proxy-keys.js';
+import { SigningThread } from './signing-thread.js';
 import { Tokens } from './tokens.js';
 
 interface World {
@@ -42,13 +43,16 @@ export interface OpenKeyring extends SecretMakers {
    * The same for one run of `prepare`: vaults that it creates are marked, and destroyed unless a decision names them.
    */
   within(attempt: VaultMaker): SecretMakers;
+  /** Ends its thread: what is being signed there is refused. */
+  close(): Promise<void>;
 }
 
 /** The vault of a store, and what works with its secrets. The installation's keys are created on the first start. */
 export async function openKeyring(world: World): Promise<OpenKeyring> {
   const vault = new Vault(world);
   const keys = await InstallationKeys.open(vault, world);
-  const ports = { ...world, vault, keys };
+  const signingThread = new SigningThread();
+  const ports = { ...world, vault, keys, signingThread };
   return {
     vault,
     keys,
@@ -61,6 +65,7 @@ export async function openKeyring(world: World): Promise<OpenKeyring> {
         newId: () => attempt.newVaultId(),
         path: attempt.path,
       }),
+    close: () => signingThread.close(),
   };
 }
 

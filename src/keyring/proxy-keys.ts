@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { stampHeader } from '../stamps/sign.js';
 import type { SecretVault } from '../vault/attempt-vault.js';
 import { generatePrivateKey, publicKeyOf } from './curves.js';
-import { derOf, forgetNonce, signP256 } from './p256.js';
+import { forgetNonce, signP256 } from './p256.js';
 
 interface Ports {
   readonly vault: SecretVault;
@@ -46,7 +46,7 @@ export class ProxyKeys {
     return this.ports.vault.open({ ...place, name: secretName }, (key) => {
       try {
         const publicKey = publicKeyOf('CURVE_P256', key).toString('hex');
-        const signature = derOf(signP256(digest, key));
+        const signature = signP256(digest, key).toHex('der');
         return stampHeader({ publicKey, scheme: 'SIGNATURE_SCHEME_TK_API_P256', signature });
       } finally {
         forgetNonce();

@@ -3,7 +3,7 @@ import type { AddressFormat, Curve } from '../domain/key-formats.js';
 import type { EcdsaCurve } from './curve-orders.js';
 import { checkPrivateKey } from './curves.js';
 import { chosenEd25519 } from './ed25519/choose.js';
-import { forgetNonce, signAllP256 } from './p256.js';
+import { forgetNonce, signAllP256, type P256Signature } from './p256.js';
 import { chosenSecp256k1 } from './secp256k1/choose.js';
 import { taprootPrivateKey } from './taproot.js';
 
@@ -115,9 +115,14 @@ function secp256k1Signer(
 function p256Signer(privateKey: Uint8Array): PayloadSigner {
   const signAll = (digests: readonly Uint8Array[]): Signature[] => {
     digests.forEach(checkDigest);
-    return signAllP256(digests, privateKey).map((signature) => toSignature(signature.subarray(1), signature[0]));
+    return signAllP256(digests, privateKey).map(p256SignatureText);
   };
   return { sign: (digest) => signAll([digest])[0]!, signAll, forget: forgetNonce };
+}
+
+/** A signature on P-256 as the API returns it. */
+export function p256SignatureText({ r, s, recovery = 0 }: P256Signature): Signature {
+  return { r: r.toString(16).padStart(64, '0'), s: s.toString(16).padStart(64, '0'), v: recoveryText(recovery) };
 }
 
 function ed25519Signer(privateKey: Uint8Array): PayloadSigner {
@@ -137,7 +142,8 @@ function signBip340(privateKey: Uint8Array, digest: Uint8Array): Signature {
   return toSignature(chosenSecp256k1().library.signSchnorr(digest, privateKey));
 }
 
-function checkDigest(digest: Uint8Array): void {
+/** Throws INVALID_ARGUMENT unless it has 32 bytes. */
+export function checkDigest(digest: Uint8Array): void {
   if (digest.length !== DIGEST_LENGTH) {
     throw invalidField(
       'payload',
@@ -148,5 +154,9 @@ function checkDigest(digest: Uint8Array): void {
 
 function toSignature(compact: Uint8Array, recoveryId = 0): Signature {
   const hex = Buffer.from(compact).toString('hex');
-  return { r: hex.slice(0, 64), s: hex.slice(64), v: recoveryId.toString(16).padStart(2, '0') };
+  return { r: hex.slice(0, 64), s: hex.slice(64), v: recoveryText(recoveryId) };
+}
+
+function recoveryText(id: number): string {
+  return id.toString(16).padStart(2, '0');
 }

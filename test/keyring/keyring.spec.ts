@@ -5,6 +5,7 @@ import {
   encryptWalletToBundle,
   generateP256KeyPair,
 } from '@turnkey/crypto';
+import { privateKeySecret } from '../../src/domain/organization/signing-keys.js';
 import { translateMnemonic, parseMnemonic } from '../../src/keyring/mnemonic.js';
 import { preparePorts } from '../engine/prepare-ports.js';
 import { unwipedCopies } from './copies.js';
@@ -124,4 +125,16 @@ test('many accounts are derived in turns with others', async () => {
   await others;
   // Each takes 0.1 ms of the thread here or more, and a turn is 20 ms.
   expect(turns - before).toBeGreaterThan(5);
+});
+
+test('eight payloads on P-256 are signed in a thread, which ends with the keyring, and fewer here', async () => {
+  const { keyring, close } = await preparePorts();
+  const curve = 'CURVE_P256' as const;
+  const { vaultId } = await keyring.createPrivateKey({ organizationId, curve, addressFormats: [] });
+  const place = { organizationId, vaultId, secret: privateKeySecret, curve, addressFormat: undefined };
+  const payloads = Array.from({ length: 8 }, (_, at) => Buffer.alloc(32, at));
+  const signed = await keyring.sign(place, payloads);
+  await close();
+  expect(await keyring.sign(place, payloads.slice(0, 7))).toEqual(signed.slice(0, 7));
+  await expect(keyring.sign(place, payloads)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });

@@ -26,7 +26,7 @@ test('signs what noble signs, for any key and digests, and noble verifies and re
       const signatures = signAllP256(together, key);
       expect(signatures).toHaveLength(together.length);
       for (const [at, digest] of together.entries()) {
-        const signature = signatures[at]!;
+        const signature = signatures[at]!.toBytes('recovered');
         const options = { prehash: false, lowS: true, format: 'recovered' } as const;
         expect(Buffer.from(signature)).toEqual(Buffer.from(p256.sign(digest, key, options)));
         expect(p256.verify(signature, digest, publicKey, options)).toBe(true);

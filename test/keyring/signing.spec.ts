@@ -84,12 +84,12 @@ describe('ECDSA', () => {
     }
   });
 
-  test('pads r and s', () => {
+  test.each(['CURVE_SECP256K1', 'CURVE_P256'] as const)('pads r and s on %s', (curve) => {
     // Searched once: digests whose r, and whose s, begins with a zero byte.
     const key = sha256('countersign padding');
     const found = { r: false, s: false };
     for (let number = 0; number < 4096 && !(found.r && found.s); number++) {
-      const signature = signEcdsa('CURVE_SECP256K1', key, sha256(String(number)));
+      const signature = signEcdsa(curve, key, sha256(String(number)));
       if (signature.r.startsWith('00')) found.r = true;
       if (signature.s.startsWith('00')) found.s = true;
       expectWellFormed(signature);

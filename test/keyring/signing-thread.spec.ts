@@ -1,0 +1,185 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { organizationPath } from '../../src/fairness/fair-queue.js';
+import type { P256Signature } from '../../src/keyring/p256.js';
+import { p256SignatureText, signPayload } from '../../src/keyring/signing.js';
+import { SigningThread } from '../../src/keyring/signing-thread.js';
+import { stateOf } from '../e2e/until.js';
+
+/*
+ * What is signed in a thread is what would be signed here; a thread that is lost gives nothing, and no key is left.
+ */
+
+const opened: SigningThread[] = [];
+const thread = (options: ConstructorParameters<typeof SigningThread>[0] = {}): SigningThread => {
+  const made = new SigningThread(options);
+  opened.push(made);
+  return made;
+};
+afterAll(() => Promise.all(opened.map((one) => one.close())));
+
+const worker = (script: string): URL => new URL(`data:text/javascript,${encodeURIComponent(script)}`);
+const silent = worker('setInterval(() => {}, 1000)');
+const path = organizationPath('one');
+const key = Buffer.alloc(32, 7);
+const digest = Buffer.alloc(32, 9);
+const none = new Uint8Array(32);
+const digests = (count: number): Buffer[] => Array.from({ length: count }, () => randomBytes(32));
+
+/** The keys that are put into shared memory while something runs. */
+async function sharedKeys(run: () => Promise<unknown>): Promise<readonly Uint8Array[]> {
+  const keys: Uint8Array[] = [];
+  const { SharedArrayBuffer: original } = globalThis;
+  globalThis.SharedArrayBuffer = new Proxy(original, {
+    construct(target, given: [number]) {
+      const made = new target(...given);
+      keys.push(new Uint8Array(made));
+      return made;
+    },
+  });
+  try {
+    await run();
+  } finally {
+    globalThis.SharedArrayBuffer = original;
+  }
+  return keys;
+}
+
+test.each([0, 1, 64, 65, 200])('signs %i digests in order, as they are signed here', async (count) => {
+  const asked = digests(count);
+  const here = asked.map((digest) => signPayload({ curve: 'CURVE_P256', privateKey: key }, digest));
+  expect(await thread().signAll(key, asked, path)).toEqual(here);
+});
+
+test('signs with the key of each, whoever asks at once', async () => {
+  const shared = thread();
+  const asked = Array.from({ length: 12 }, (_, at) => ({ key: Buffer.alloc(32, at + 1), digests: digests(70) }));
+  const signed = await Promise.all(asked.map((one) => shared.signAll(one.key, one.digests, path)));
+  expect(signed).toEqual(
+    asked.map((one) => one.digests.map((digest) => signPayload({ curve: 'CURVE_P256', privateKey: one.key }, digest))),
+  );
+});
+
+test('sends no more of a digest than its bytes', async () => {
+  const echo = worker(`
+    import { parentPort } from 'node:worker_threads';
+    parentPort.on('message', ({ digests }) => parentPort.postMessage([{ r: BigInt(digests.buffer.byteLength), s: 1n }]));`);
+  const [signature] = await thread({ file: echo }).signAll(key, [Buffer.alloc(1_000, 9).subarray(32, 64)], path);
+  expect(signature!.r).toBe((32).toString(16).padStart(64, '0'));
+});
+
+test('the thread wipes the key that it was sent, and signs with what it has taken', async () => {
+  const worker = new Worker(new URL('../../dist/keyring/signing-worker.js', import.meta.url), { execArgv: [] });
+  try {
+    const shared = new Uint8Array(new SharedArrayBuffer(32));
+    shared.set(key);
+    worker.postMessage({ key: shared, digests: new Uint8Array(32).fill(9) });
+    const [[signature]] = (await once(worker, 'message')) as [[P256Signature]];
+    expect(p256SignatureText(signature)).toEqual(signPayload({ curve: 'CURVE_P256', privateKey: key }, digest));
+    expect(shared).toEqual(none);
+  } finally {
+    await worker.terminate();
+  }
+});
+
+test('no key is left in shared memory, even if the thread has not wiped it', async () => {
+  const careless = worker(`
+    import { parentPort } from 'node:worker_threads';
+    parentPort.on('message', ({ key }) => parentPort.postMessage([{ r: BigInt(key[0]), s: 1n }]));`);
+  const ones = await sharedKeys(async () => {
+    const [signature] = await thread({ file: careless }).signAll(key, [digest], path);
+    expect(signature!.r).toMatch(/07$/);
+  });
+  expect(ones).toEqual([none]);
+  const lost = await sharedKeys(async () => {
+    await thread({ file: silent, longestMs: 100 })
+      .signAll(key, [digest], path)
+      .catch(() => undefined);
+  });
+  expect(lost).toEqual([none]);
+  expect(key).toEqual(Buffer.alloc(32, 7));
+});
+
+test.each([
+  ['does not answer', 'setInterval(() => {}, 1000)', 200, 'it was not signed within 0.2 s'],
+  ['ends', `parentPort.once('message', () => process.exit(1))`, 20_000, 'the thread that signs ended'],
+  [
+    'throws',
+    `parentPort.once('message', ({ key }) => { throw new Error(String(key)) })`,
+    20_000,
+    'the thread that signs failed',
+  ],
+])('refuses with 503 when the thread %s, and replaces it', async (_what, script, longestMs, why) => {
+  const file = worker(`import { parentPort } from 'node:worker_threads'; ${script}`);
+  const elsewhere = thread({ longestMs, file });
+  // Four are sent at once; what comes after them goes to another thread.
+  const asked = Array.from({ length: 6 }, () => elsewhere.signAll(key, [digest], path));
+  for (const one of asked) {
+    expect(await stateOf(one, 20_000)).toBe('UNAVAILABLE');
+    await expect(one).rejects.toMatchObject({ code: 'UNAVAILABLE', message: `${why}: send the same request again` });
+  }
+});
+
+test('goes on with a thread that was ended from outside', async () => {
+  const file = worker(`
+    import { parentPort, threadId } from 'node:worker_threads';
+    parentPort.on('message', ({ digests }) => {
+      if (digests[0] === 0) process.exit(1);
+      parentPort.postMessage([{ r: BigInt(threadId), s: 1n }]);
+    });`);
+  const elsewhere = thread({ file });
+  const [before] = await elsewhere.signAll(key, [digest], path);
+  const [same] = await elsewhere.signAll(key, [digest], path);
+  expect(same).toEqual(before);
+  await expect(elsewhere.signAll(key, [Buffer.alloc(32)], path)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  const [after] = await elsewhere.signAll(key, [digest], path);
+  expect(after).not.toEqual(before);
+});
+
+test('whoever has much to sign takes turns with others', async () => {
+  const elsewhere = thread();
+  const over: string[] = [];
+  const ask = async (organization: string, count: number) => {
+    await elsewhere.signAll(key, digests(count), organizationPath(organization));
+    over.push(organization);
+  };
+  await Promise.all([...Array.from({ length: 20 }, () => ask('greedy', 64)), ask('modest', 64)]);
+  // Four were sent before.
+  expect(over.indexOf('modest')).toBeLessThan(6);
+});
+
+test('refuses a digest of another length, and a key that is none, before it asks the thread', async () => {
+  const elsewhere = thread({ file: silent });
+  for (const [wrongKey, wrong] of [
+    [key, randomBytes(31)],
+    [Buffer.alloc(32), digest],
+  ] as const) {
+    expect(await stateOf(elsewhere.signAll(wrongKey, [digest, wrong], path))).toBe('INVALID_ARGUMENT');
+  }
+});
+
+test('its thread does not keep the process alive', async () => {
+  const file = new URL('../../dist/keyring/signing-thread.js', import.meta.url);
+  const script = `
+    const { SigningThread } = await import('${file.href}');
+    const working = setInterval(() => {}, 1000);
+    const signed = await new SigningThread().signAll(Buffer.alloc(32, 7), [Buffer.alloc(32, 9)], []);
+    console.log(signed.length);
+    clearInterval(working);`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    timeout: 20_000,
+  });
+  expect(stdout).toBe('1\n');
+});
+
+test('once closed, refuses what waits and what comes', async () => {
+  const elsewhere = thread({ file: silent });
+  const waiting = Array.from({ length: 6 }, () => stateOf(elsewhere.signAll(key, [digest], path)));
+  await elsewhere.close();
+  expect(await Promise.all([...waiting, stateOf(elsewhere.signAll(key, [digest], path))])).toEqual(
+    Array<string>(7).fill('UNAVAILABLE'),
+  );
+});
