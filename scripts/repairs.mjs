@@ -1087,6 +1087,16 @@ export const repairs = [
     test: 'test/read-models/look-ups.spec.ts',
     named: 'nothing is answered from their rows',
   },
+  {
+    rule: 'R3',
+    repair:
+      'A request that is known without its activity is refused, and stops the read models until they are rebuilt.',
+    file: 'src/read-models/activities.ts',
+    from: "if (row?.['activity_id'] === null) rows.lost('an activity is missing whose request is known');",
+    to: "if (row?.['activity_id'] === null) return undefined;",
+    test: 'test/read-models/projecting.spec.ts',
+    named: 'request is known without its activity',
+  },
 
   // R4: a public identifier is not a proof.
   {

@@ -131,6 +131,7 @@ function trustedRows(rows: Rows, answers: ThreadAnswers, damaged: (error: Error)
     run: (...args) => unlessDamaged(() => rows.run(...args)),
     get: (...args) => unlessDamaged(() => rows.get(...args)),
     all: (...args) => unlessDamaged(() => rows.all(...args)),
+    lost: (complaint) => unlessDamaged(() => rows.lost(complaint)),
   };
 }
 
