@@ -161,9 +161,9 @@ class Damaged extends Error {
   readonly code = 'SQLITE_CORRUPT';
 }
 
-/** Whether an error is no fault of its statement: another would have met it (no room, no memory, a broken disk or file). */
+/** Whether an error is no fault of its statement: another would have met it (no room, memory or handle, a broken disk or file). */
 export function isForAll(error: unknown): boolean {
-  return isDamage(error) || /^SQLITE_(?:FULL|NOMEM|IOERR)/.test(codeOf(error));
+  return isDamage(error) || /^SQLITE_(?:FULL|NOMEM|IOERR|CANTOPEN)/.test(codeOf(error));
 }
 
 /** Whether an error says that a file is no database, or none that can be read whole. */

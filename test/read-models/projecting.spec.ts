@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdirSync, rmSync } from 'node:fs';
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -44,6 +45,22 @@ test('rows that another connection still locks are waited for, as when the one b
   expect(projecting.progress().length).toBeGreaterThan(10);
   await projecting.close();
   await worker.terminate();
+});
+
+test('a thread ends whose file cannot be opened for readers', async () => {
+  const file = join(folder, 'rows.db');
+  const ended = new Promise<number>((resolve) =>
+    process.once('worker', (thread: Worker) => {
+      thread.once('exit', resolve);
+      // It is ready: from now on the name leads to what is no file.
+      thread.once('message', () => {
+        rmSync(file);
+        mkdirSync(file);
+      });
+    }),
+  );
+  await expect(projectIntoFile(file, { identity: 'one', head: -1n }, new InMemoryEventStore())).rejects.toThrow();
+  expect(await ended).toBe(0);
 });
 
 /** Overwrites everything from a place on. */
