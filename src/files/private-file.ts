@@ -9,7 +9,7 @@ import { basename, dirname, join } from 'node:path';
  */
 
 /** Replaces a file: a crash at any moment leaves the old one or the new one. */
-export async function replacePrivateFile(file: string, text: string): Promise<void> {
+export async function replacePrivateFile(file: string, text: string | Uint8Array): Promise<void> {
   await place(file, text, (beside) => rename(beside, file));
 }
 
@@ -91,7 +91,7 @@ async function linkOrCopy(beside: string, file: string): Promise<void> {
 const noLinks: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
 /** A name of its own for each, because others may write the same file at the same moment. */
-async function place(file: string, text: string, give: (beside: string) => Promise<void>): Promise<void> {
+async function place(file: string, text: string | Uint8Array, give: (beside: string) => Promise<void>): Promise<void> {
   const beside = `${file}.${randomBytes(6).toString('hex')}.new`;
   try {
     const handle = await open(beside, 'wx', 0o600);
