@@ -169,6 +169,15 @@ export const repairs = [
   },
   {
     rule: 'R8',
+    repair: 'What has expired does not come back with a clock that was set back before a start.',
+    file: 'src/app/check-clock.ts',
+    from: 'if (last - now <= toleranceMs) return;',
+    to: 'return;',
+    test: 'test/app/check-clock.spec.ts',
+    named: 'a clock may be five seconds behind',
+  },
+  {
+    rule: 'R8',
     repair: 'What rules 5 took for harmless on Solana is decided again as it was.',
     file: 'src/transactions/solana-transfers.ts',
     from: '(rules < 6 && HARMLESS_BY_RULES_5.has(tag))',

@@ -131,6 +131,11 @@ export const settings = [
     '`true` refuses to create a new installation if none is found, for example because DATA_DIR is wrong.',
   ],
   [
+    'CLOCK_WAS_AHEAD',
+    'false',
+    '`true` starts although the clock is behind what was recorded: for one start, after the clock had been ahead and was set right.',
+  ],
+  [
     'RESTORED',
     'false',
     '`true` for a restored copy that is started only for inspection: it sends no e-mail, text message, webhook or notice.',
