@@ -79,6 +79,15 @@ export const repairs = [
   },
   {
     rule: 'R5',
+    repair: 'A stranger who names an organization does not use up its requests.',
+    file: 'src/http/rate-limits.ts',
+    from: 'return (organizationId) => {',
+    to: "consume(this.organization, 'any', reply); return (organizationId) => {",
+    test: 'test/e2e/surroundings.spec.ts',
+    named: 'of an organization are not used up by strangers',
+  },
+  {
+    rule: 'R5',
     repair: 'The votes on an activity after the first have 262 144 characters in total.',
     file: 'src/decide/vote.ts',
     from: '(basis.rules ?? rulesNumber) >= 7',

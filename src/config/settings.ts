@@ -59,7 +59,7 @@ export const settings = [
   [
     'RATE_LIMIT_PER_ORGANIZATION',
     '',
-    'Requests a second that name one organization; no limit if unset. Whoever names it is counted, before it is known whose key it is: set `RATE_LIMIT_PER_ADDRESS` too.',
+    'Requests a second in one organization; no limit if unset. Only those of its users and of its parent’s count: set `RATE_LIMIT_PER_ADDRESS` against strangers.',
   ],
   ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit if unset.'],
   [
