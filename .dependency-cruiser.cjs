@@ -98,6 +98,7 @@ module.exports = {
       '^src/read-models/(database|events|index|packed-events|pages|projecting|projector|reasons|states)\\.ts$',
       '^src/fairness/families\\.ts$',
       '^src/threads/',
+      '^src/files/',
     ]),
     only(
       'lab-knows-decisions',

@@ -749,8 +749,8 @@ export const bounds = [
   {
     repair: 'Requests for one organization are limited where the operator says so.',
     file: 'src/http/rate-limits.ts',
-    from: 'if (organization) consume(this.organization,',
-    to: 'if (organization) consume(undefined,',
+    from: 'consume(this.organization,',
+    to: 'consume(undefined,',
     test: 'test/e2e/surroundings.spec.ts',
     named: 'per credential, and per organization',
   },

@@ -79,6 +79,15 @@ export const repairs = [
   },
   {
     rule: 'R5',
+    repair: 'A stranger who names an organization does not use up its requests.',
+    file: 'src/http/rate-limits.ts',
+    from: 'return (organizationId) => {',
+    to: "consume(this.organization, 'any', reply); return (organizationId) => {",
+    test: 'test/e2e/surroundings.spec.ts',
+    named: 'of an organization are not used up by strangers',
+  },
+  {
+    rule: 'R5',
     repair: 'The votes on an activity after the first have 262 144 characters in total.',
     file: 'src/decide/vote.ts',
     from: '(basis.rules ?? rulesNumber) >= 7',
@@ -166,6 +175,15 @@ export const repairs = [
     to: 'const parts = rules < 0 ?',
     test: 'test/transactions/solana.spec.ts',
     named: 'as the instructions that it stands for',
+  },
+  {
+    rule: 'R8',
+    repair: 'What has expired does not come back with a clock that was set back before a start.',
+    file: 'src/app/check-clock.ts',
+    from: 'if (last - now <= toleranceMs) return;',
+    to: 'return;',
+    test: 'test/app/check-clock.spec.ts',
+    named: 'a clock may be five seconds behind',
   },
   {
     rule: 'R8',
@@ -1087,6 +1105,16 @@ export const repairs = [
     test: 'test/read-models/look-ups.spec.ts',
     named: 'nothing is answered from their rows',
   },
+  {
+    rule: 'R3',
+    repair:
+      'A request that is known without its activity is refused, and stops the read models until they are rebuilt.',
+    file: 'src/read-models/activities.ts',
+    from: "if (row?.['activity_id'] === null) rows.lost('an activity is missing whose request is known');",
+    to: "if (row?.['activity_id'] === null) return undefined;",
+    test: 'test/read-models/projecting.spec.ts',
+    named: 'request is known without its activity',
+  },
 
   // R4: a public identifier is not a proof.
   {
@@ -1474,6 +1502,24 @@ export const repairs = [
     to: 'return position === last.position && metadata !== null;',
     test: 'test/nets/losers.spec.ts',
     named: 'rows that were made from another branch',
+  },
+  {
+    rule: 'R7',
+    repair: 'A copy of the key-encryption key that a crash has left is removed at the next start.',
+    file: 'src/vault/provide-key-encryption.ts',
+    from: 'if (source.kek === undefined && kekFile !== undefined) await removeCopiesOf(kekFile);',
+    to: '',
+    test: 'test/vault/provide-key-encryption.spec.ts',
+    named: 'the copy of the key that a crash has left',
+  },
+  {
+    rule: 'R7',
+    repair: 'Beside a key, only what is a copy of it is removed.',
+    file: 'src/files/private-file.ts',
+    from: 'isFile() && said.equals(await readFile(beside))',
+    to: 'isFile()',
+    test: 'test/files/private-file.spec.ts',
+    named: 'only copies are removed',
   },
   {
     rule: 'R7',

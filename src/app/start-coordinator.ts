@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
+import { checkClock } from './check-clock.js';
 import { systemClock, systemRandomness } from './world.js';
 import type { DeliveryReport } from '../delivery/delivery.js';
 import { openDelivery } from '../delivery/open-delivery.js';
@@ -111,6 +112,13 @@ export async function startCoordinator(given: Config): Promise<void> {
         ),
     import('./create-coordinator.js'),
   ]);
+  if (!config.clockWasAhead) {
+    await checkClock(world.clock, world.store, projecting.rows).catch(async (error: unknown) => {
+      await projecting.close();
+      await world.store.close();
+      throw error;
+    });
+  }
   const { delivery, destinations, outboxFile } = openDelivery(config, (report) => reported(report, logger));
   for (const [channel, destination] of Object.entries(destinations)) {
     if (!destination && !config.restored)

@@ -59,7 +59,7 @@ export const settings = [
   [
     'RATE_LIMIT_PER_ORGANIZATION',
     '',
-    'Requests a second that name one organization; no limit if unset. Whoever names it is counted, before it is known whose key it is: set `RATE_LIMIT_PER_ADDRESS` too.',
+    'Requests a second in one organization; no limit if unset. Only those of its users and of its parent’s count: set `RATE_LIMIT_PER_ADDRESS` against strangers.',
   ],
   ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit if unset.'],
   [
@@ -129,6 +129,11 @@ export const settings = [
     'REQUIRE_DATA',
     'false',
     '`true` refuses to create a new installation if none is found, for example because DATA_DIR is wrong.',
+  ],
+  [
+    'CLOCK_WAS_AHEAD',
+    'false',
+    '`true` starts although the clock is behind what was recorded: for one start, after the clock had been ahead and was set right.',
   ],
   [
     'RESTORED',

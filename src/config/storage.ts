@@ -23,6 +23,8 @@ export interface StorageSettings {
   readonly restored: boolean;
   /** Refuses to start without an existing installation. */
   readonly requireData: boolean;
+  /** Starts although the clock is behind what was recorded. */
+  readonly clockWasAhead: boolean;
 }
 
 /** @throws {BadSetting} */
@@ -36,6 +38,7 @@ export function readStorage(given: Given): StorageSettings {
     rootApiPublicKey: given.read('ROOT_API_PUBLIC_KEY', rootApiPublicKeyOf),
     restored: given.flag('RESTORED'),
     requireData: given.flag('REQUIRE_DATA'),
+    clockWasAhead: given.flag('CLOCK_WAS_AHEAD'),
   };
 }
 

@@ -7,7 +7,7 @@ import { lastTime } from '../ledger/recorded-time.js';
  * How far a clock may be behind the last event of a stream, in milliseconds: the tolerated difference between clocks of
  * one installation.
  */
-const toleranceMs = 5_000;
+export const toleranceMs = 5_000;
 
 /**
  * The time of the decision, in milliseconds since the epoch: the clock's, but never before the last event of the

@@ -84,6 +84,7 @@ export class RequestDecider {
     const caller = callerOf(asked, organization, parent, now);
     // Set before this user can be denied: a denial names the user.
     job.callerUserId = caller.user.userId;
+    job.request.onKnown?.(organizationId);
     checkMaySubmit(asked, caller, organization, parent);
     return caller;
   }

@@ -13,11 +13,13 @@ import type { Stamp } from '../stamps/verify.js';
 import { signingKey, verifyPasskey, type PasskeyPorts } from './passkeys.js';
 import type { Reader, ReadSessions } from './read-sessions.js';
 import type { OrganizationLookup } from './organization-lookup.js';
+import type { OnKnown } from './requests.js';
 
 /** A query as received, and who sends it. The stamp's signature over `body` has been verified, except a passkey's. */
 export interface QueryRequest {
   readonly body: Uint8Array;
   readonly by: Stamp | SessionHeader;
+  readonly onKnown?: OnKnown;
 }
 
 interface Ports extends PasskeyPorts {

@@ -10,6 +10,12 @@ import { fingerprintOf } from '../decide/fingerprint.js';
 import type { ActivityVersion, Registry } from '../decide/registry.js';
 import { validate } from '../wire/validate.js';
 
+/**
+ * Called with the organization of a request as soon as its sender is known there, with some more than once.
+ * @throws {CoordinatorError} that refuses the request
+ */
+export type OnKnown = (organizationId: string) => void;
+
 /** A stamped request as received. The stamp's signature over `body` has been verified, except a passkey's. */
 export interface StampedRequest {
   /** Last segment of the path. */
@@ -20,6 +26,7 @@ export interface StampedRequest {
    * The sender's place in the order of turns in its organization; absent for nobody in particular. See `senderPath`.
    */
   readonly from?: QueuePath;
+  readonly onKnown?: OnKnown;
 }
 
 /** A well-formed submit: what it asks for can be decided. */
@@ -38,6 +45,7 @@ export interface SubmitRequest {
   readonly fingerprint: string;
   readonly stamp: Stamp;
   readonly from: QueuePath;
+  readonly onKnown: OnKnown | undefined;
   /** Why it is for this organization although its body names only the parent. */
   readonly found?: Found;
   /** What the token of an attested stamp was found to prove. */
@@ -66,7 +74,7 @@ const maxAheadMs = 5 * 60 * 1000;
  * @throws {CoordinatorError} INVALID_ARGUMENT that says what is wrong
  */
 export function readSubmit(
-  { path, body, stamp, from = [] }: StampedRequest,
+  { path, body, stamp, from = [], onKnown }: StampedRequest,
   registry: Registry,
   now: number,
 ): SubmitRequest {
@@ -92,6 +100,7 @@ export function readSubmit(
     fingerprint: fingerprintOf(body),
     stamp,
     from,
+    onKnown,
   };
 }
 

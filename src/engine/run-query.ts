@@ -76,6 +76,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       minPosition,
     );
     const { organizationId } = organization;
+    request.onKnown?.(organizationId);
     const question = { ...asked, organizationId };
     if (definition.readsHistory)
       await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);

@@ -36,9 +36,9 @@ export class QueryController {
     }
     const body = rawBody(request);
     const by = request.session ?? request.stamp!;
-    this.limits.check(request, reply, body, by);
+    const onKnown = this.limits.check(request, reply, by);
     const { json, gone } = await this.bus.execute(
-      new RunQuery(definition, { body, by }, this.freshness.wanted(request)),
+      new RunQuery(definition, { body, by, onKnown }, this.freshness.wanted(request)),
     );
     void reply.type('application/json; charset=utf-8');
     whenRead(reply.raw, gone);

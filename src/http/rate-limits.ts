@@ -4,6 +4,7 @@ import { CONFIG } from './config.token.js';
 import type { Config } from '../config/config.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { KeyedLimit } from '../rate-limits/keyed-limit.js';
+import type { OnKnown } from '../engine/requests.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
 
@@ -11,8 +12,6 @@ interface Limit {
   readonly perSecond: number;
   readonly limiter: KeyedLimit;
 }
-
-const organizationPattern = /"organizationId"\s*:\s*"([0-9a-fA-F-]{36})"/;
 
 /** Requests per second for one address, one organization and one credential. Off unless configured. */
 @Injectable()
@@ -27,28 +26,24 @@ export class RateLimits {
     this.credential = limitOf(rateLimits.perCredential, 'with one credential', maxKeys);
   }
 
-  /** True if any limit is on. */
-  get isOn(): boolean {
-    return Boolean(this.address ?? this.organization ?? this.credential);
-  }
-
   /**
-   * Counts one request for an address, an organization and a credential, and puts the tightest of their limits into the
-   * response headers (`ratelimit-limit`, `ratelimit-remaining`).
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
+   * Counts one request for an address and a credential, and puts the tightest limit into the response headers
+   * (`ratelimit-limit`, `ratelimit-remaining`). Returns what counts it for an organization, once, as soon as it is known to be
+   * of a user who may be heard there: strangers must not use up what is the organization's.
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED, now or then
    */
-  check(request: FastifyRequest, reply: FastifyReply, body: Uint8Array, by: Stamp | SessionHeader): void {
-    if (!this.isOn) return;
-    // The body is not parsed yet; a wrong guess here only counts towards this caller's limit for another organization.
-    const organization = organizationPattern.exec(
-      Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'),
-    );
+  check(request: FastifyRequest, reply: FastifyReply, by: Stamp | SessionHeader): OnKnown {
     const { caller } = request;
     // All clients of an auth proxy share its key and organization, but one must not use up what others are entitled to.
     const through = caller.isThroughProxy ? ` ${caller.network}` : '';
     consume(this.address, caller.network, reply);
     consume(this.credential, credentialIn(by) + through, reply);
-    if (organization) consume(this.organization, organization[1]!.toLowerCase() + through, reply);
+    let isCounted = false;
+    return (organizationId) => {
+      if (isCounted) return;
+      isCounted = true;
+      consume(this.organization, organizationId + through, reply);
+    };
   }
 }
 

@@ -35,10 +35,10 @@ export class SubmitController {
     }
     const body = rawBody(request);
     const stamp = request.stamp!;
-    this.limits.check(request, reply, body, stamp);
+    const onKnown = this.limits.check(request, reply, stamp);
     const { network, isThroughProxy } = request.caller;
     const from = senderPath({ network, isThroughProxy, credential: credentialIn(stamp) });
-    const asked = { path, body, stamp, from };
+    const asked = { path, body, stamp, from, onKnown };
     const seen = this.freshness.wanted(request);
     // All versions that a path accepts are of one kind.
     const command = isVote(versions[0]!.definition) ? new CastVote(asked) : new SubmitActivity(asked, seen);

@@ -67,6 +67,7 @@ const measures: Measure = {
   passkeyOrigins: itself,
   restored: itself,
   requireData: itself,
+  clockWasAhead: itself,
   socialLinkingIssuers: itself,
   invitationUrl: itself,
   sms: (value) => value && { kind: value.kind, host: value.kind === 'twilio' ? value.host : new URL(value.url).host },

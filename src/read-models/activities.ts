@@ -136,7 +136,7 @@ function withIntent(row: ActivityRow): StoredActivity {
 
 /**
  * Id of this organization's activity whose submission, or a vote on it, had this fingerprint.
- * @throws {Error} if the row of that activity was lost: the request must not happen again
+ * @throws as `Rows.lost` if the row of that activity was lost: the request must not happen again
  */
 export function findByFingerprint(rows: Rows, organizationId: string, fingerprint: string): string | undefined {
   const row = rows.get(
@@ -145,10 +145,7 @@ export function findByFingerprint(rows: Rows, organizationId: string, fingerprin
     organizationId,
     digestOf(fingerprint),
   );
-  if (row?.['activity_id'] === null)
-    throw new Error(
-      '`read-models.db` has lost an activity: delete it, with its -wal and -shm, while the coordinator is stopped',
-    );
+  if (row?.['activity_id'] === null) rows.lost('an activity is missing whose request is known');
   return row && String(row['activity_id']);
 }
 

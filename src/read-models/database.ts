@@ -10,6 +10,12 @@ export interface Rows {
   run(sql: string, ...values: Value[]): void;
   get(sql: string, ...values: Value[]): Row | undefined;
   all(sql: string, ...values: Value[]): readonly Row[];
+  /**
+   * Ends what has found a row missing that another one names: SQLite takes lost rows for absent.
+   * @param complaint what is missing, for the log
+   * @throws as where SQLite finds damage by itself
+   */
+  lost(complaint: string): never;
 }
 
 /**
@@ -74,14 +80,17 @@ export class ReadModelDatabase implements Rows {
     return this.statement(sql).all(values) as Row[];
   }
 
+  lost(complaint: string): never {
+    throw new Damaged(complaint);
+  }
+
   /**
    * Looks for blocks of a table, and of its indexes, that are not as SQLite left them. Reads all of them.
    * @throws what `isDamage` takes for damage
    */
   check(table: string): void {
     const [found] = this.all('SELECT quick_check AS complaint FROM pragma_quick_check(?)', table);
-    if (found?.['complaint'] !== 'ok')
-      throw new DamagedTable(`\`${table}\` is damaged: ${String(found?.['complaint'])}`);
+    if (found?.['complaint'] !== 'ok') this.lost(`\`${table}\` is damaged: ${String(found?.['complaint'])}`);
   }
 
   /** Runs several statements without values: table definitions. */
@@ -148,13 +157,13 @@ export class ReadModelDatabase implements Rows {
 }
 
 /** With the code of what SQLite finds by itself. */
-class DamagedTable extends Error {
+class Damaged extends Error {
   readonly code = 'SQLITE_CORRUPT';
 }
 
-/** Whether an error is no fault of its statement: another would have met it (no room, no memory, a broken disk or file). */
+/** Whether an error is no fault of its statement: another would have met it (no room, memory or handle, a broken disk or file). */
 export function isForAll(error: unknown): boolean {
-  return isDamage(error) || /^SQLITE_(?:FULL|NOMEM|IOERR)/.test(codeOf(error));
+  return isDamage(error) || /^SQLITE_(?:FULL|NOMEM|IOERR|CANTOPEN)/.test(codeOf(error));
 }
 
 /** Whether an error says that a file is no database, or none that can be read whole. */

@@ -72,7 +72,11 @@ async function openFile(
     await answers.ended;
     throw error;
   });
-  const rows = new ReadModelDatabase(file);
+  const closeThread = async (): Promise<void> => {
+    worker.postMessage('close');
+    await answers.ended;
+  };
+  const rows = await opened(file, closeThread);
   let tellStopped = () => {};
   return {
     rows: trustedRows(rows, answers, (error) => {
@@ -94,12 +98,21 @@ async function openFile(
     unref: () => worker.unref(),
     async close() {
       rows.close();
-      worker.postMessage('close');
-      await answers.ended;
+      await closeThread();
       // A start would not meet all damage again, but readers would.
       if (answers.lost instanceof DamagedFile) removeRows(file);
     },
   };
+}
+
+/** A file that cannot be opened here, where there are no more handles for one, is let go of by its thread too. */
+async function opened(file: string, letGo: () => Promise<void>): Promise<ReadModelDatabase> {
+  try {
+    return new ReadModelDatabase(file);
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
 }
 
 class DamagedFile extends Error {
@@ -131,6 +144,7 @@ function trustedRows(rows: Rows, answers: ThreadAnswers, damaged: (error: Error)
     run: (...args) => unlessDamaged(() => rows.run(...args)),
     get: (...args) => unlessDamaged(() => rows.get(...args)),
     all: (...args) => unlessDamaged(() => rows.all(...args)),
+    lost: (complaint) => unlessDamaged(() => rows.lost(complaint)),
   };
 }
 

@@ -75,7 +75,8 @@ interface State {
 /**
  * Applies events to the rows of every read model. Each model has its own checkpoint, written in the same transaction as
  * its rows, so that a crash skips nothing. The checkpoint is the last event of a permanent stream; what follows it
- * (from vaults, whose rows tolerate that) is delivered again. A model that fails stops alone; the others continue.
+ * (from vaults, whose rows tolerate that) is delivered again. A model that fails stops alone; the others continue. At an
+ * event that this release cannot read, all stop: reading it again is of no use, and whom it is for cannot be told.
  * Without room or memory, on a broken disk and in a damaged file, nothing of a batch is written: it can be taken again.
  */
 export class Projector {
@@ -115,13 +116,22 @@ export class Projector {
   }
 
   /** Takes the next events, in position order. */
-  project(recorded: readonly RecordedEvent[]): readonly Progress[] {
-    const last = recorded.at(-1);
-    if (!last) return this.progress();
-    const events = recorded.flatMap(projected);
+  project(given: readonly RecordedEvent[]): readonly Progress[] {
+    const { events, recorded, unreadable } = readUpTo(given);
+    if (recorded.length > 0) this.take(recorded, events);
+    if (unreadable) {
+      const { position, reason } = unreadable;
+      for (const one of this.state) if (one.checkpoint < position) one.failure ??= reason;
+    }
+    return this.progress();
+  }
+
+  private take(recorded: readonly RecordedEvent[], events: readonly ProjectedEvent[]): void {
+    const last = recorded.at(-1)!;
     const kept = recorded.findLast(({ stream }) => isKept(stream));
     const lastKept = kept?.position;
     const moved = this.state.filter(({ failure, checkpoint }) => failure === undefined && checkpoint < last.position);
+    if (moved.length === 0) return;
     this.database.transaction(() => {
       for (const one of moved) one.failure = this.projectInto(one.model, one.checkpoint, events);
       if (kept) this.note(kept, moved);
@@ -131,7 +141,6 @@ export class Projector {
       one.checkpoint = last.position;
       one.resumeAfter = lastKept ?? one.resumeAfter;
     }
-    return this.progress();
   }
 
   /**
@@ -208,6 +217,22 @@ function attempted({ stream, revision, type, data, metadata }: RecordedEvent): A
   if (revision !== 0 || !isRecordedId(vaultId)) return undefined;
   const { at } = metadata as EventMetadata;
   return { type, data: { vaultId, attempt: { organizationId, revision: -1, at } } };
+}
+
+/** What can be read of the next events: all up to the first that cannot, and why not. */
+function readUpTo(given: readonly RecordedEvent[]) {
+  const events: ProjectedEvent[] = [];
+  for (const [index, recorded] of given.entries()) {
+    try {
+      events.push(...projected(recorded));
+    } catch (error) {
+      const { position, type, revision, stream } = recorded;
+      const why = error instanceof Error ? error.message : String(error);
+      const reason = `\`${type}\` at revision ${revision} of \`${stream}\` cannot be read (${why}): read models stop before it`;
+      return { events, recorded: given.slice(0, index), unreadable: { position, reason } };
+    }
+  }
+  return { events, recorded: given };
 }
 
 function projected(recorded: RecordedEvent): ProjectedEvent[] {

@@ -1,5 +1,6 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { deserialize, serialize } from 'node:v8';
+import { replacePrivateFile } from '../files/private-file.js';
 import { snapshotVersion } from '../ledger/snapshots.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 
@@ -54,9 +55,7 @@ export class KeptProgress {
   }
 
   async write(kept: Kept): Promise<void> {
-    const beside = `${this.file}.new`;
-    await writeFile(beside, serialize({ format, kept }), { mode: 0o600 });
-    await rename(beside, this.file);
+    await replacePrivateFile(this.file, serialize({ format, kept }));
     this.last = performance.now();
   }
 

@@ -1,4 +1,5 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { replacePrivateFile } from '../files/private-file.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { linkOf } from './checked-history.js';
 import { isChained } from './checked-chains.js';
@@ -82,9 +83,7 @@ export class SavedHeads {
   /** Puts the heads of now in place of the saved ones. */
   async write(): Promise<void> {
     const heads = Object.fromEntries([...this.now].sort(([one], [other]) => (one < other ? -1 : 1)));
-    const beside = `${this.file}.new`;
-    await writeFile(beside, `${JSON.stringify({ format, heads }, null, 1)}\n`, { mode: 0o600 });
-    await rename(beside, this.file);
+    await replacePrivateFile(this.file, `${JSON.stringify({ format, heads }, null, 1)}\n`);
   }
 }
 

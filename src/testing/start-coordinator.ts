@@ -674,6 +674,7 @@ function failingRows(projecting: Projecting, failing: ReadonlySet<Port>): Projec
       run: (...args) => readable().run(...args),
       get: (...args) => readable().get(...args),
       all: (...args) => readable().all(...args),
+      lost: (complaint) => readable().lost(complaint),
     },
     progress: () => projecting.progress(),
     async project(events) {

@@ -1,6 +1,6 @@
 import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { createPrivateFile, syncFolderOf } from '../files/private-file.js';
+import { createPrivateFile, removeCopiesOf, syncFolderOf } from '../files/private-file.js';
 
 /** Where the key-encryption keys come from. */
 export interface KekSource {
@@ -92,6 +92,7 @@ export async function replaceKeyFile(kekFile: string, keys: readonly Uint8Array[
     // A link must remain one: its target is replaced.
     const target = await realpath(kekFile);
     const { mode, uid, gid } = await stat(target);
+    await removeCopiesOf(target);
     temporary = `${target}.new`;
     await rm(temporary, { force: true });
     const file = await open(temporary, 'wx', 0o600);

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { removeCopiesOf } from '../files/private-file.js';
 import { WrongRevision, type EventStore } from '../ledger/event-store.js';
 import { readKekRecord, recordKek } from './kek-record.js';
 import { makeKeyFile, placeOf, WrongKek, type KekSource } from './kek-source.js';
@@ -46,6 +47,7 @@ export async function provideKeyEncryption(
     if (isNew && kekFile !== undefined && error instanceof WrongKek) await rm(kekFile, { force: true });
     throw error;
   }
+  if (source.kek === undefined && kekFile !== undefined) await removeCopiesOf(kekFile);
   return keyEncryption;
 }
 

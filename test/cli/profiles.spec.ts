@@ -120,6 +120,79 @@ test('only its user may read a profile, and one that others can read is not used
   await rm(fileOf('good'));
 });
 
+describe('a profile that cannot be written', () => {
+  beforeEach(() => mkdir(fileOf('default'), { recursive: true }));
+
+  const refusal = (rest: string) =>
+    `error: ${fileOf('default')} cannot be written (EISDIR): make room, or allow this user to write there, and log in again${rest}\n`;
+
+  test('leaves no key registered', async () => {
+    const before = await registeredKeys();
+    expect(await user.types(['login', '--data-dir', 'data', '--yes'])).toEqual({
+      code: 1,
+      out: '',
+      error: refusal('; the key that was registered for it is deleted again'),
+    });
+    expect(await registeredKeys()).toEqual(before);
+    const { activities } = await coordinator.client.query('list_activities', { paginationOptions: { limit: '2' } });
+    expect(activities.map(({ type }) => type)).toEqual([
+      'ACTIVITY_TYPE_DELETE_API_KEYS',
+      'ACTIVITY_TYPE_CREATE_API_KEYS_V2',
+    ]);
+  });
+
+  test('with a key that nobody is to register needs nothing else', async () => {
+    const place = ['--address', coordinator.url, '--organization', coordinator.organizationId];
+    expect(await user.types(['login', '--new-key', ...place, '--yes'])).toMatchObject({ code: 1, error: refusal('') });
+  });
+
+  test('says which key is left where the coordinator does not let it be deleted, or waits for votes', async () => {
+    const { privateKey, publicKey } = coordinator.newKey();
+    await coordinator.client.perform('ACTIVITY_TYPE_CREATE_USERS_V4', {
+      users: [
+        {
+          userName: 'Ann',
+          apiKeys: [{ apiKeyName: 'hers', publicKey, curveType: 'API_KEY_CURVE_P256' }],
+          authenticators: [],
+          oauthProviders: [],
+          userTags: [],
+        },
+      ],
+    });
+    const policy = (policyName: string, effect: 'EFFECT_ALLOW' | 'EFFECT_DENY', kind: string, consensus: string) =>
+      coordinator.client.perform('ACTIVITY_TYPE_CREATE_POLICY_V3', {
+        policyName,
+        effect,
+        condition: `activity.kind == '${kind}'`,
+        consensus,
+        notes: '',
+      });
+    await writeFile(user.path('key'), privateKey);
+    const place = ['--address', coordinator.url, '--organization', coordinator.organizationId];
+    const logsIn = () => user.types(['login', '--key-file', 'key', ...place, '--yes']);
+
+    await policy('keys stay', 'EFFECT_DENY', 'DELETE_API_KEYS', 'true');
+    const left = await logsIn();
+    expect(left.code).toBe(1);
+    const key = /; the key ([0-9a-f]{66}) stays registered, and nobody has it, as deleting it failed: /.exec(
+      left.error,
+    );
+    const registered = await coordinator.client.query('get_api_keys', {});
+    expect(registered.apiKeys.map(({ credential }) => credential.publicKey)).toContain(key?.[1]);
+
+    await policy('two for keys', 'EFFECT_ALLOW', 'CREATE_API_KEYS', 'approvers.count() >= 2');
+    const waits = await logsIn();
+    expect(waits.code).toBe(1);
+    const fingerprint = /waits for approvals, and nobody has it: countersign reject (sha256:[0-9a-f]{64})\n$/.exec(
+      waits.error,
+    );
+    const { activities } = await coordinator.client.query('list_activities', {
+      filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'],
+    });
+    expect(activities.map((activity) => activity.fingerprint)).toEqual([fingerprint?.[1]]);
+  });
+});
+
 test('a key is read from a file or standard input, and no error shows any of it', async () => {
   const secret = coordinator.root.apiPrivateKey;
   const place = ['--address', coordinator.url, '--organization', coordinator.organizationId];

@@ -1,9 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { submitted } from '../../src/cli/activities.js';
 import { Terminal } from '../../src/cli/terminal.js';
 import { eventsFile } from '../../src/ledger/stores/open-event-store.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { tellFlushed } from '../files/flushed.js';
 import { copyToFolder } from './copied-store.js';
 import { TypingUser } from './typed.js';
 
@@ -93,6 +94,18 @@ describe('heads that were saved', () => {
     } finally {
       await Promise.all([one.close(), other.close()]);
     }
+  });
+
+  test('are on the disk before the file has its name, and then the name', async () => {
+    await copyToFolder(user.path('data'), coordinator, { withVaults: true });
+    await mkdir(user.path('elsewhere'));
+    const flushed: string[] = [];
+    await tellFlushed(
+      user.path('elsewhere'),
+      (one) => flushed.push(one),
+      () => user.types(['verify', '--data-dir', 'data', '--heads', 'elsewhere/heads.json']),
+    );
+    expect(flushed).toEqual(['heads.json.new', 'folder with heads.json']);
   });
 
   test.each([

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { endpoints } from '../../src/auth-proxy/endpoints.js';
-import { stampBody, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { stampBody, startCoordinator, submitPath, type TestCoordinator } from '../../src/testing/index.js';
 import { anyText, exchange, refusal, textLike } from './exchange.js';
 import { stampedPaths } from './routes.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
@@ -370,6 +370,56 @@ describe('rate limits', () => {
         withinASecond(() => burst(limited, 2, { headers: { 'x-forwarded-for': address } }));
       expect(statuses(await from('203.0.113.1'))).toEqual([200, 429]);
       expect(statuses(await from('203.0.113.2'))).toEqual([200, 429]);
+    } finally {
+      await limited.close();
+    }
+  });
+
+  test('of an organization are not used up by strangers, nor by a sub-organization that names its parent', async () => {
+    const limited = await startCoordinator({ settings: { RATE_LIMIT_PER_ORGANIZATION: '4' } });
+    try {
+      const { client, url } = limited;
+      const sub = limited.newKey();
+      await client.perform('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+        subOrganizationName: 'One',
+        rootUsers: [
+          {
+            userName: 'Ann',
+            apiKeys: [{ apiKeyName: 'hers', publicKey: sub.publicKey, curveType: 'API_KEY_CURVE_P256' }],
+            authenticators: [],
+            oauthProviders: [],
+          },
+        ],
+        rootQuorumThreshold: 1,
+      });
+      const stranger = limited.newKey();
+      let tags = 0;
+      const submits = (key: typeof stranger, count: number) => {
+        const type = 'ACTIVITY_TYPE_CREATE_USER_TAG';
+        const from = limited.clientFor(key);
+        const bodies = Array.from({ length: count }, () =>
+          from.submitBody(type, { userTagName: `tag ${tags++}`, userIds: [] }),
+        );
+        return Promise.all(
+          bodies.map((body) => {
+            const { headerName, headerValue } = stampBody(body, key);
+            return exchange(`${url}${submitPath(type)}`, {
+              method: 'POST',
+              body,
+              headers: { [headerName]: headerValue },
+            });
+          }),
+        );
+      };
+      await nextSecond();
+      const [strange, subs, own] = await withinASecond(async () => [
+        [...(await burst(limited, 6, { key: stranger })), ...(await submits(stranger, 6))],
+        await burst(limited, 5, { key: sub }),
+        [...(await burst(limited, 2)), ...(await submits(client.key, 3))],
+      ]);
+      expect(new Set(statuses(strange))).toEqual(new Set([401]));
+      expect(statuses(subs)).toEqual([200, 200, 200, 200, 429]);
+      expect(statuses(own)).toEqual([200, 200, 200, 200, 429]);
     } finally {
       await limited.close();
     }

@@ -409,7 +409,7 @@ describe('the same bytes', () => {
     await coordinator.projected();
     await coordinator.send(tag('another'));
     coordinator.projecting.rows.run('DELETE FROM activities');
-    await expect(coordinator.send(request)).rejects.toThrow('`read-models.db` has lost an activity');
+    await expect(coordinator.send(request)).rejects.toThrow('an activity is missing whose request is known');
     expect((await coordinator.events()).filter(({ type }) => type === 'UserTagCreated')).toHaveLength(2);
   });
 

@@ -70,17 +70,28 @@ test(
   patience,
 );
 
-test(
-  'damage that a decision meets stops the read models, and a restart rebuilds them',
-  async () => {
+/** Rows of activities are gone, as where SQLite takes a lost block for an empty one. */
+function loseRows(): Promise<void> {
+  const database = new Database(join(installation.dataDir, 'read-models.db'));
+  database.exec('DELETE FROM activities');
+  database.close();
+  return Promise.resolve();
+}
+
+test.each([
+  ['that SQLite finds', () => lose('activities', 0), 'database disk image is malformed'],
+  ['that only a missing row shows', loseRows, 'an activity is missing whose request is known'],
+])(
+  'damage %s when a decision meets it stops the read models, and a restart rebuilds them',
+  async (_, damage, complaint) => {
     const sent = await used();
-    await lose('activities', 0);
+    await damage();
     const damaged = await installation.start();
     for (let attempt = 0; attempt < 2; attempt++)
       await expect(sendAgain(damaged, sent)).rejects.toMatchObject({ status: 503 });
     const health = await exchange(`${damaged.url}/health/ready`);
     expect([health.status, health.text]).toEqual([503, expect.stringContaining('failed') as string]);
-    const reason = 'read-models.db` is damaged (database disk image is malformed), and may be deleted';
+    const reason = `read-models.db\` is damaged (${complaint}), and may be deleted`;
     expect(damaged.stdout() + damaged.stderr()).toContain(reason);
     damaged.child.kill('SIGTERM');
     expect(await damaged.exit).toEqual({ code: 0, signal: null });

@@ -220,6 +220,27 @@ test(
 );
 
 test(
+  'a clock that is behind what was recorded stops the start, unless it is said once that it was ahead then',
+  async () => {
+    const hour = 3_600_000;
+    const setBack = ['--import', `data:text/javascript,const now=Date.now;Date.now=()=>now()-${hour}`];
+    await stop(await installation.start());
+    const attempt = installation.run(main, {}, [], setBack);
+    expect((await attempt.exit).code).toBe(1);
+    const words =
+      /^countersign cannot start: the clock \(\S+Z\) is (\d+) s behind what was recorded here \(\S+Z\), [^\n]+\n$/;
+    const [, behind] = words.exec(attempt.stderr()) ?? [attempt.stderr()];
+    expect(Number(behind)).toBeLessThanOrEqual(hour / 1000);
+    expect(attempt.stderr()).toContain('start once with CLOCK_WAS_AHEAD=true');
+
+    await stop(await installation.start({ CLOCK_WAS_AHEAD: 'true' }, setBack));
+    await stop(await installation.start({}, setBack));
+    await stop(await installation.start());
+  },
+  patience,
+);
+
+test(
   'a misspelled setting fails the start and names the one that was meant, and so does an argument',
   async () => {
     const misspelled = installation.run(main, { RATE_LIMIT_PER_ADRESS: '10' });

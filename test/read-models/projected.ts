@@ -57,6 +57,7 @@ export function explained(rows: Rows): { readonly rows: Rows; plans(): readonly 
         explain(sql, values);
         return rows.all(sql, ...values);
       },
+      lost: (complaint) => rows.lost(complaint),
     },
   };
 }

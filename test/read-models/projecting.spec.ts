@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdirSync, rmSync } from 'node:fs';
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -6,6 +8,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
+import { findByFingerprint } from '../../src/read-models/activities.js';
 import { projectIntoFile, type Projecting } from '../../src/read-models/projecting.js';
 import { threadError } from '../../src/threads/thread-error.js';
 import { id } from '../activities/given.js';
@@ -42,6 +45,22 @@ test('rows that another connection still locks are waited for, as when the one b
   expect(projecting.progress().length).toBeGreaterThan(10);
   await projecting.close();
   await worker.terminate();
+});
+
+test('a thread ends whose file cannot be opened for readers', async () => {
+  const file = join(folder, 'rows.db');
+  const ended = new Promise<number>((resolve) =>
+    process.once('worker', (thread: Worker) => {
+      thread.once('exit', resolve);
+      // It is ready: from now on the name leads to what is no file.
+      thread.once('message', () => {
+        rmSync(file);
+        mkdirSync(file);
+      });
+    }),
+  );
+  await expect(projectIntoFile(file, { identity: 'one', head: -1n }, new InMemoryEventStore())).rejects.toThrow();
+  expect(await ended).toBe(0);
 });
 
 /** Overwrites everything from a place on. */
@@ -142,6 +161,20 @@ describe('a damaged file', () => {
       'while the coordinator is stopped: restart the coordinator';
     expect(new Set(projecting.progress().map(({ failure }) => failure))).toEqual(new Set([reason]));
     await projecting.close();
+  });
+
+  test('whose request is known without its activity stops every model, whatever SQLite says, and is rebuilt', async () => {
+    const projecting = await projectIntoFile(file, source, store);
+    const { rows } = projecting;
+    const fingerprint = createHash('sha256').digest();
+    rows.run('INSERT INTO activity_fingerprints VALUES (?, ?, 1)', id(1), fingerprint);
+    const ask = () => findByFingerprint(rows, id(1), `sha256:${fingerprint.toString('hex')}`);
+    const told = { code: 'UNAVAILABLE', message: 'read models have stopped: see the log of the server' };
+    expect(ask).toThrow(expect.objectContaining(told) as Error);
+    for (const { failure } of projecting.progress())
+      expect(failure).toContain(`\`${file}\` is damaged (an activity is missing whose request is known)`);
+    await projecting.close();
+    await expect(readFile(file)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
 

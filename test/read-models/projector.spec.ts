@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
-import { Projector } from '../../src/read-models/projector.js';
+import { lastProjected, Projector } from '../../src/read-models/projector.js';
 import type { ReadModel } from '../../src/read-models/read-model.js';
 
 const organizationId = '01890000-0000-7000-8000-000000000000';
@@ -94,6 +94,50 @@ describe('the projector', () => {
     again.project([event(2), event(3)]);
     expect(positions(database, 'failing')).toEqual([1, 2, 3]);
     expect(positions(database, 'first')).toEqual([1, 2, 3]);
+    database.close();
+  });
+
+  it('stops no model where SQLite can open no more files, and takes the batch again', () => {
+    const database = new ReadModelDatabase(':memory:');
+    let hasHandles = false;
+    const opening: ReadModel = {
+      ...notes('opening', () => undefined),
+      project(rows, events) {
+        notes('opening', () => undefined).project(rows, events);
+        if (!hasHandles) rows.run("ATTACH '/no/such/folder/file' AS more");
+      },
+    };
+    const projector = new Projector(database, [notes('first', () => undefined), opening], source);
+    expect(() => projector.project([event(1)])).toThrow('unable to open database');
+    hasHandles = true;
+    expect(projector.project([event(1)]).map(({ failure }) => failure)).toEqual([undefined, undefined]);
+    expect([positions(database, 'first'), positions(database, 'opening')]).toEqual([[1], [1]]);
+    database.close();
+  });
+
+  it.each([
+    ['of a newer release', { metadata: { ...(event(3).metadata as object), schemaVersion: 99 } }, 'start the release'],
+    ['without metadata', { metadata: null }, 'the schema version `undefined`'],
+    ['of a vault, without data', { stream: 'vault-1', type: 'SecretSealed', data: null }, 'Cannot destructure'],
+  ])('stops every model at an event %s, behind those before it, and takes it up after a restart', (_, changes, why) => {
+    const database = new ReadModelDatabase(':memory:');
+    const models = [notes('first', () => undefined), notes('last', () => undefined)];
+    const projector = new Projector(database, models, source);
+    const unreadable = { ...event(3), ...changes };
+    projector.project([event(1), event(2), unreadable, event(4)]);
+    const { type, stream } = unreadable;
+    const named = `\`${type}\` at revision 3 of \`${stream}\` cannot be read (`;
+    for (let time = 0; time < 2; time++) {
+      for (const { checkpoint, failure } of projector.project([event(4), event(5)]))
+        expect([checkpoint, failure]).toEqual([2n, expect.stringContaining(named) as string]);
+      for (const { failure } of projector.progress()) expect(failure).toContain(why);
+    }
+    expect(positions(database, 'first')).toEqual([1, 2]);
+    expect(lastProjected(database)?.position).toBe(2n);
+
+    const again = new Projector(database, models, source);
+    again.project([event(3), event(4)]);
+    expect(positions(database, 'last')).toEqual([1, 2, 3, 4]);
     database.close();
   });
 

@@ -184,6 +184,7 @@ test.each([
         .all(`EXPLAIN QUERY PLAN ${sql}`, ...values)
         .map((row) => ({ organization_id: String(row['detail']), created: 0 }));
     },
+    lost: (complaint) => database.lost(complaint),
   };
   const plan = await ask(watching, query, request);
   expect(asked).toHaveLength(1);

@@ -17,6 +17,7 @@ import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { KeptProgress } from '../../src/replay/kept-progress.js';
 import { verifyHistory, type Verification, type VerifyOptions } from '../../src/replay/verify.js';
+import { tellFlushed } from '../files/flushed.js';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
 
 type Event = NewEvent & { readonly data: Record<string, unknown>; readonly metadata: EventMetadata };
@@ -199,6 +200,19 @@ describe('verifyHistory', () => {
     expect(threaded.findings).toMatchObject([
       { stream, revision: at, problem: expect.stringMatching(/stamp of user/) as string },
     ]);
+  });
+
+  it('has its progress on the disk before the file has its name, and then the name', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'verify-'));
+    const flushed: string[] = [];
+    const progress = new KeptProgress(join(folder, 'progress'), 0);
+    await tellFlushed(
+      folder,
+      (one) => flushed.push(one),
+      () => progress.write({ events: 1, position: 0n, hash: undefined, state: {} }),
+    );
+    expect(flushed).toEqual(['progress.new', 'folder with progress']);
+    await rm(folder, { recursive: true });
   });
 
   it('tells how far it is, and goes on where it has broken off', async () => {

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BrokenChain, GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
@@ -122,6 +122,14 @@ describe('the first start', () => {
     expect(await readdir(folder)).toEqual([]);
     await start(new InMemoryEventStore(), {});
     expect(made).toEqual([kekFile]);
+  });
+
+  it('is followed by one that removes the copy of the key that a crash has left', async () => {
+    const store = new InMemoryEventStore();
+    await start(store, {});
+    await link(kekFile, `${kekFile}.0123456789ab.new`);
+    await start(store, {});
+    expect(await readdir(folder)).toEqual(['kek']);
   });
 
   it('has the key on the disk before the file has its name, and then the name', async () => {

@@ -50,6 +50,7 @@ function working(delivered: (endpointId: string) => void) {
       return rows.get(sql, ...values);
     },
     all: (sql, ...values) => rows.all(sql, ...values),
+    lost: (complaint) => rows.lost(complaint),
   };
   const term = new AbortController();
   const counting = (async () => {

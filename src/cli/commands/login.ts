@@ -9,6 +9,7 @@ import { BadUsage } from '../bad-usage.js';
 import { clientOf } from '../callers.js';
 import { clientSignature } from '../client-signature.js';
 import type { CliCommand, Outcome } from '../command.js';
+import { explained } from '../explain.js';
 import { exitCodes } from '../exit-codes.js';
 import { unreadable } from '../given.js';
 import { printable } from '../layout.js';
@@ -87,7 +88,16 @@ async function login(terminal: Terminal, options: LoginOptions): Promise<Outcome
     : email
       ? await byEmail(terminal, email, options, before)
       : await byKey(terminal, options);
-  await profiles.write(name, outcome.profile);
+  try {
+    await profiles.write(name, outcome.profile);
+  } catch (cause) {
+    const undone = await outcome.undo?.();
+    throw new Error(
+      `${profiles.fileOf(name)} cannot be written (${String((cause as NodeJS.ErrnoException).code ?? cause)}): make room, or allow this ` +
+        `user to write there, and log in again${undone === undefined ? '' : `; ${undone}`}`,
+      { cause },
+    );
+  }
   // Nobody knows a new key yet: a profile that already works stays current.
   const isUsed = !newKey || before === undefined;
   if (isUsed) await profiles.use(name);
@@ -105,6 +115,8 @@ interface LoggedIn {
   readonly text: string;
   readonly json?: object;
   readonly waits?: boolean;
+  /** Takes back what the coordinator has recorded for the profile, and says what has become of it. */
+  readonly undo?: () => Promise<string>;
 }
 
 const newKeyPair = (): ApiKeyPair => generateApiKeyPair((count) => randomBytes(count));
@@ -176,6 +188,16 @@ async function byKey(terminal: Terminal, options: LoginOptions): Promise<LoggedI
       : `${hello}\nA new API key was registered: ${key.publicKey}`,
     json: { username, registered: !waits, ...(waits ? { activityId: id, fingerprint } : {}) },
     waits,
+    async undo() {
+      if (apiKeyId === undefined)
+        return `the key that was to be registered waits for approvals, and nobody has it: countersign reject ${fingerprint}`;
+      try {
+        await known.perform('ACTIVITY_TYPE_DELETE_API_KEYS', { userId: userId!, apiKeyIds: [apiKeyId] });
+        return 'the key that was registered for it is deleted again';
+      } catch (error) {
+        return `the key ${key.publicKey} stays registered, and nobody has it, as deleting it failed: ${explained(error).message}`;
+      }
+    },
   };
 }
 
