@@ -1,10 +1,6 @@
 import { verify as verifyAsPublished, verifyAppProofSignature } from '@turnkey/crypto';
-import { execFile } from 'node:child_process';
 import { createHash, hash, KeyObject, randomUUID, sign, webcrypto } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { writeFile } from 'node:fs/promises';
 import { decode, encode } from 'cbor2';
 import {
   decodeAttestationDocument,
@@ -27,6 +23,7 @@ import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { redecide } from '../../src/replay/decide-again.js';
+import { TypingUser } from '../cli/typed.js';
 import { exchange, refusal, textLike } from './exchange.js';
 
 /** As the query answers it. */
@@ -36,8 +33,6 @@ type Answered = Required<BootProof> & {
   readonly owner: string;
   readonly createdAt: { readonly seconds: string; readonly nanos: string };
 };
-
-const command = fileURLToPath(new URL('../../dist/cli/countersign.js', import.meta.url));
 
 let coordinator: TestCoordinator;
 
@@ -485,46 +480,41 @@ describe('app proofs', () => {
   test('are verified by the command without a network, and refused with the reason', async () => {
     const { appProofs = [] } = await createWallet('Commanded');
     const bootProof = await ofKey(coordinator, appProofs[0]!.publicKey);
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-proofs-'));
+    const user = await TypingUser.sitDown();
     const file = async (name: string, content: string): Promise<string> => {
-      await writeFile(join(folder, name), content);
-      return join(folder, name);
+      await writeFile(user.path(name), content);
+      return user.path(name);
     };
-    const run = (...args: string[]) =>
-      new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-        execFile(process.execPath, [command, 'proof', 'verify', ...args], (error, stdout, stderr) => {
-          resolve({ code: Number(error?.code ?? 0), stdout, stderr });
-        });
-      });
+    const run = (...args: string[]) => user.types(['proof', 'verify', ...args]);
     try {
       const root = await file('root.pem', await rootOf(coordinator));
       const boot = await file('boot.json', JSON.stringify({ bootProof }));
       const app = await file('app.json', JSON.stringify({ appProofs }));
       const all = ['--root', root, '--boot-proof', boot, '--app-proof'];
       const good = await run(...all, app);
-      expect(good).toMatchObject({ code: 0, stderr: '' });
-      expect(good.stdout).toMatch(/^The boot proof is valid: [^]*Software attestor: [^]*PCR2/);
-      expect(good.stdout.match(/An app proof is valid: /g)).toHaveLength(3);
+      expect(good).toMatchObject({ code: 0, error: '' });
+      expect(good.out).toMatch(/^The boot proof is valid: [^]*Software attestor: [^]*PCR2/);
+      expect(good.out.match(/An app proof is valid: /g)).toHaveLength(3);
 
       const payload = appProofs[0]!.proofPayload.replace('OUTCOME_ALLOW', 'OUTCOME_DENY');
       const forged = await file('forged.json', JSON.stringify({ ...appProofs[0], proofPayload: payload }));
       expect(await run(...all, forged)).toEqual({
         code: 1,
-        stdout: '',
-        stderr: 'refused: app proof: its signature does not match its payload\n',
+        out: '',
+        error: 'refused: app proof: its signature does not match its payload\n',
       });
       const other = `0=${'00'.repeat(48)}`;
-      expect(await run(...all, app, '--pcr', other)).toMatchObject({ code: 1, stderr: textLike(/PCR0 is /) });
+      expect(await run(...all, app, '--pcr', other)).toMatchObject({ code: 1, error: textLike(/PCR0 is /) });
       expect(await run('--boot-proof', boot)).toMatchObject({
         code: 2,
-        stderr: textLike(/^error: required option '--root <file>' not specified/),
+        error: textLike(/^error: required option '--root <file>' not specified/),
       });
       expect(await run(...all, app, '--pcr', 'zero')).toMatchObject({
         code: 2,
-        stderr: textLike(/'--pcr <number=hex>' argument 'zero' is invalid/),
+        error: textLike(/'--pcr <number=hex>' argument 'zero' is invalid/),
       });
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await user.leaves();
     }
   });
 

@@ -65,8 +65,8 @@ test('nothing is kept of batches whose rows are written', async () => {
   const store = await storeOf('kept', [anOrganization()]);
   const projecting = await projectIntoFile(join(folder, 'rows.db'), { identity: 'one', head: -1n }, store);
   const before = queryObjects(Promise, { format: 'count' });
-  for (let batch = 0; batch < 500; batch += 1) await projecting.project([]);
-  expect(queryObjects(Promise, { format: 'count' })).toBeLessThan(before + 100);
+  for (let batch = 0; batch < 120; batch += 1) await projecting.project([]);
+  expect(queryObjects(Promise, { format: 'count' })).toBeLessThan(before + 60);
   await projecting.close();
   await store.close();
 });

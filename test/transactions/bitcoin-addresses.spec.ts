@@ -66,9 +66,9 @@ describe('the address of an output', () => {
     expect(alike).toBeGreaterThan(2 * runs);
   });
 
-  it('is told from thousands of others by a small part of what decoding those takes', () => {
-    const others = Array.from({ length: 1_500 }, (_, at) => `1${String(at).padStart(7, 'x')}`);
-    const addresses = Array.from({ length: 300 }, (_, at) =>
+  it('is told from hundreds of others by a small part of what decoding those takes', () => {
+    const others = Array.from({ length: 500 }, (_, at) => `1${String(at).padStart(7, 'x')}`);
+    const addresses = Array.from({ length: 100 }, (_, at) =>
       base58check.encode(Uint8Array.from([0x6f, ...sha256(Uint8Array.of(at & 0xff, at >> 8)).subarray(0, 20)])),
     );
 
