@@ -144,6 +144,7 @@ module.exports = {
         '^src/ledger/event-store\\.ts$',
         '^src/ports/',
         '^src/stamps/sign\\.ts$',
+        '^src/threads/unavailable\\.ts$',
         '^src/vault/',
       ],
     ),

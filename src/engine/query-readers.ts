@@ -19,7 +19,7 @@ import type { OnKnown } from './requests.js';
 export interface QueryRequest {
   readonly body: Uint8Array;
   readonly by: Stamp | SessionHeader;
-  readonly onKnown?: OnKnown;
+  readonly onKnown?: OnKnown | undefined;
 }
 
 interface Ports extends PasskeyPorts {

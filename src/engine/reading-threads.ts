@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { CoordinatorError, limitExceeded } from '../domain/errors.js';
+import { type CoordinatorError, limitExceeded } from '../domain/errors.js';
 import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
 import { Shares } from '../fairness/shares.js';
+import { shuttingDown, unavailable } from '../threads/unavailable.js';
 import { outcomeIn, type ThreadAnswer } from '../transactions/between-threads.js';
 import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
 
@@ -69,7 +70,7 @@ export class ReadingThreads {
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED if too many wait; UNAVAILABLE if the thread was lost
    */
   read(job: ToRead, path: QueuePath): Promise<ReadingOutcome> {
-    if (this.#isClosed) return Promise.reject(unavailable('the coordinator is shutting down'));
+    if (this.#isClosed) return Promise.reject(unavailable(shuttingDown));
     const full = this.#shares.full(path);
     if (full !== undefined || this.#waiting.size >= mostWaiting) {
       const most = full === undefined ? `${mostWaiting} in all` : whose[full];
@@ -86,7 +87,7 @@ export class ReadingThreads {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (let one = this.#waiting.shift(); one; one = this.#waiting.shift()) {
-      one.reject(unavailable('the coordinator is shutting down'));
+      one.reject(unavailable(shuttingDown));
     }
     await Promise.all([...this.#threads].map((thread) => thread.terminate()));
   }
@@ -148,8 +149,4 @@ export class ReadingThreads {
     const place = this.#idle.indexOf(thread);
     if (place !== -1) this.#idle.splice(place, 1);
   }
-}
-
-function unavailable(why: string): CoordinatorError {
-  return new CoordinatorError('UNAVAILABLE', `${why}: send the same request again`, { retryAfterSeconds: 1 });
 }

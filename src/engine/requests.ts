@@ -26,7 +26,7 @@ export interface StampedRequest {
    * The sender's place in the order of turns in its organization; absent for nobody in particular. See `senderPath`.
    */
   readonly from?: QueuePath;
-  readonly onKnown?: OnKnown;
+  readonly onKnown?: OnKnown | undefined;
 }
 
 /** A well-formed submit: what it asks for can be decided. */

@@ -26,13 +26,18 @@ export class RateLimits {
     this.credential = limitOf(rateLimits.perCredential, 'with one credential', maxKeys);
   }
 
+  private get isOn(): boolean {
+    return Boolean(this.address ?? this.organization ?? this.credential);
+  }
+
   /**
    * Counts one request for an address and a credential, and puts the tightest limit into the response headers
-   * (`ratelimit-limit`, `ratelimit-remaining`). Returns what counts it for an organization, once, as soon as it is known to be
+   * (`ratelimit-limit`, `ratelimit-remaining`). Returns, if any limit is on, what counts it for an organization, once, as soon as it is known to be
    * of a user who may be heard there: strangers must not use up what is the organization's.
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED, now or then
    */
-  check(request: FastifyRequest, reply: FastifyReply, by: Stamp | SessionHeader): OnKnown {
+  check(request: FastifyRequest, reply: FastifyReply, by: Stamp | SessionHeader): OnKnown | undefined {
+    if (!this.isOn) return undefined;
     const { caller } = request;
     // All clients of an auth proxy share its key and organization, but one must not use up what others are entitled to.
     const through = caller.isThroughProxy ? ` ${caller.network}` : '';

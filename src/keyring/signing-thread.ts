@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
-import { CoordinatorError } from '../domain/errors.js';
+import type { CoordinatorError } from '../domain/errors.js';
 import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
+import { shuttingDown, unavailable } from '../threads/unavailable.js';
 import { checkPrivateKey } from './curves.js';
 import type { P256Signature } from './p256.js';
 import { checkDigest, p256SignatureText, type Signature } from './signing.js';
@@ -139,10 +140,4 @@ function end(sent: Sent): Sent {
   clearTimeout(sent.timer);
   sent.key.fill(0);
   return sent;
-}
-
-const shuttingDown = 'the coordinator is shutting down';
-
-function unavailable(why: string): CoordinatorError {
-  return new CoordinatorError('UNAVAILABLE', `${why}: send the same request again`, { retryAfterSeconds: 1 });
 }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { CoordinatorError } from '../domain/errors.js';
+import { shuttingDown, unavailable } from './unavailable.js';
 
 interface OwnThreadOptions {
   readonly name: string;
@@ -40,7 +40,7 @@ export class OwnThread<Said, Heard> {
   }
 
   private async begin<Made>(conversation: (say: (message: Said) => Promise<Heard>) => Promise<Made>): Promise<Made> {
-    if (this.isClosed) throw unavailable('the coordinator is shutting down');
+    if (this.isClosed) throw unavailable(shuttingDown);
     const talk = new Talk<Said, Heard>((this.thread ??= this.newThread()), this.options);
     try {
       return await conversation((message) => talk.say(message));
@@ -108,8 +108,4 @@ class Talk<Said, Heard> {
     this.loss ??= unavailable(why);
     this.failed?.(this.loss);
   }
-}
-
-function unavailable(why: string): CoordinatorError {
-  return new CoordinatorError('UNAVAILABLE', `${why}: send the same request again`, { retryAfterSeconds: 1 });
 }
