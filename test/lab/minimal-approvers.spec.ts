@@ -258,11 +258,11 @@ describe('who could make an activity pass', () => {
 
   const none = fc.constant("requester.id == 'nobody'");
   it.each([
-    ['thresholds', situationsOf(usersOf(6), formula(thresholdAtoms), none), 250, false],
-    ['anything but order', situationsOf(usersOf(5), formula(otherAtoms), none), 100, false],
-    ['votes in order', situationsOf(usersOf(4), formula(orderedAtoms), none), 150, true],
-    ['denials by votes', situationsOf(usersOf(5), formula(thresholdAtoms), formula(otherAtoms)), 100, false],
-    ['thresholds of twelve', situationsOf(usersOf(12, 12), formula(thresholdAtoms), none), 15, false],
+    ['thresholds', situationsOf(usersOf(6), formula(thresholdAtoms), none), 700, false],
+    ['anything but order', situationsOf(usersOf(5), formula(otherAtoms), none), 300, false],
+    ['votes in order', situationsOf(usersOf(4), formula(orderedAtoms), none), 450, true],
+    ['denials by votes', situationsOf(usersOf(5), formula(thresholdAtoms), formula(otherAtoms)), 300, false],
+    ['thresholds of twelve', situationsOf(usersOf(12, 12), formula(thresholdAtoms), none), 40, false],
   ])('is what casting every vote says: %s', (_kind, situations, numRuns, isOrdered) => {
     let many = 0;
     let asks = 0;
@@ -282,7 +282,7 @@ describe('who could make an activity pass', () => {
         many += Number(sets.length > 1);
         asks += 1;
       }),
-      { numRuns: isLong ? 20 * numRuns : numRuns },
+      { numRuns: isLong ? 10 * numRuns : numRuns },
     );
     expect(many).toBeGreaterThan(asks / 25);
   });

@@ -24,7 +24,7 @@ import {
 import { isLong } from '../long.js';
 
 /** Requests that are drawn for a test. */
-const runs = isLong ? 7_000 : 250;
+const runs = isLong ? 7_000 : 500;
 
 /*
  * An explanation is worth something only if it is the decision: each is held against `authorize` and the evaluator, and
@@ -258,7 +258,7 @@ describe('a proof of a decision', () => {
         });
         expect(told).toEqual(flipping.map(({ userId }) => userId));
       }),
-      { numRuns: isLong ? 1_500 : 60 },
+      { numRuns: isLong ? 3_000 : 300 },
     );
     for (const kind of ['vote', 'asked-by', 'tag-added', 'policy-gone', 'clause-gone', 'root-quorum-member']) {
       expect([kind, seen.has(kind)]).toEqual([kind, true]);
