@@ -46,6 +46,7 @@ module.exports = {
         '^src/domain/',
         '^src/activities/',
         '^src/ports/',
+        '^src/wire/absent\\.ts$',
         '^src/stamps/(attested|verify)\\.ts$',
         '^src/ledger/(event-store|chain|ids|recorded-time|seal)\\.ts$',
       ],
@@ -59,10 +60,10 @@ module.exports = {
     only(
       'stores-know-errors',
       'the port of the stores, what implements it, and the chain',
-      '^src/ledger/(stores/|(event-store|stored-event|chain|ids|placed-text|seal|upcast)\\.ts$)',
+      '^src/ledger/(stores/|(append-with-retry|event-store|stored-event|store-format|unchained|chain|ids|placed-text|seal|read-event)\\.ts$)',
       [
         '^src/domain/(canonical-json|errors|text|uuid|activity/recorded-form)\\.ts$',
-        '^src/ports/(clock|randomness)\\.ts$',
+        '^src/ports/(clock|health|randomness)\\.ts$',
         '^src/fairness/latest-entries\\.ts$',
         '^src/threads/thread-error\\.ts$',
       ],
@@ -96,7 +97,7 @@ module.exports = {
       '^src/ledger/(?!stores/)',
       '^src/ports/',
       '^src/read-models/(database|events|index|packed-events|pages|projecting|projector|reasons|states)\\.ts$',
-      '^src/fairness/families\\.ts$',
+      '^src/fairness/(families|latest-entries)\\.ts$',
       '^src/threads/',
       '^src/files/',
     ]),
@@ -131,6 +132,7 @@ module.exports = {
     only('stamps-know-errors', 'verifying and making stamps', '^src/stamps/', [
       '^src/domain/(errors|key-formats)\\.ts$',
       '^src/fairness/',
+      '^src/keyring/secp256k1/choose\\.ts$',
       '^src/ports/passkeys\\.ts$',
     ]),
     only(
@@ -153,7 +155,7 @@ module.exports = {
       '^src/files/',
       '^src/fairness/',
       '^src/domain/(errors|vault-attempt|vault-streams)\\.ts$',
-      '^src/ledger/(event-store|chain|ids|recorded-time|seal)\\.ts$',
+      '^src/ledger/(append-with-retry|event-store|chain|ids|recorded-time|seal)\\.ts$',
     ]),
     only(
       'transactions-know-policy-values',
@@ -163,7 +165,7 @@ module.exports = {
     ),
     only(
       'http-client-knows-nothing',
-      'outbound requests: to what others name, guarded, no redirects, bounded; to the API, on kept connections',
+      'outbound requests: to what others name, in one thread, guarded, no redirects, bounded; to the API, on kept connections',
       '^src/http-client/',
       [],
     ),
@@ -180,7 +182,7 @@ module.exports = {
       '^src/wire/(envelope|json-pieces)\\.ts$',
       '^src/decide/registry\\.ts$',
       '^src/engine/(lease|lease-term|voting-rights)\\.ts$',
-      '^src/ledger/(event-store|chain|load-organization|seal)\\.ts$',
+      '^src/ledger/(append-with-retry|event-store|chain|load-organization|seal)\\.ts$',
       '^src/read-models/(activities|database|runner|webhooks)\\.ts$',
     ]),
     only(
@@ -190,7 +192,7 @@ module.exports = {
       [
         '^src/config/',
         '^src/domain/(boots|canonical-json|activity/app-proof)\\.ts$',
-        '^src/ledger/(event-store|chain|seal)\\.ts$',
+        '^src/ledger/(append-with-retry|event-store|chain|seal)\\.ts$',
         '^src/keyring/(curves|installation-keys|p256)\\.ts$',
       ],
     ),
@@ -198,13 +200,14 @@ module.exports = {
       '^src/fairness/',
       '^src/config/',
       '^src/domain/(contact-key|errors)\\.ts$',
-      '^src/domain/organization/(event|message-senders|open-activities|organization|users)\\.ts$',
+      '^src/domain/organization/(clock-mends|event|message-senders|open-activities|organization|users)\\.ts$',
       '^src/domain/policy/decoded/account\\.ts$',
-      '^src/ledger/(chain|event-store|seal)\\.ts$',
+      '^src/ledger/(append-with-retry|chain|event-store|seal)\\.ts$',
       '^src/ports/',
     ]),
-    only('rate-limits-know-errors', 'counting by key, bounded in bytes', '^src/rate-limits/', [
+    only('rate-limits-know-shares', 'counting by key, bounded in bytes', '^src/rate-limits/', [
       '^src/domain/errors\\.ts$',
+      '^src/fairness/shares\\.ts$',
     ]),
     only('fairness-knows-errors', 'turns, queues and memory that families of organizations share', '^src/fairness/', [
       '^src/domain/errors\\.ts$',
@@ -214,7 +217,7 @@ module.exports = {
     ]),
     only('config-knows-keys', 'settings, checked once; one file a group', '^src/config/', [
       '^src/files/',
-      '^src/domain/(errors|key-formats|passkey-origins|organization/limits)\\.ts$',
+      '^src/domain/(canonical-json|errors|key-formats|passkey-origins|organization/limits)\\.ts$',
       '^src/stamps/keys\\.ts$',
     ]),
     only(
@@ -225,7 +228,7 @@ module.exports = {
         '^src/domain/',
         '^src/wire/',
         '^src/ports/(child-look-ups|claims|clock|known-activities|passkeys)\\.ts$',
-        '^src/ledger/(event-store|chain|stored-event|upcast)\\.ts$',
+        '^src/ledger/(event-store|chain|stored-event|read-event|unreadable-organizations)\\.ts$',
         '^src/fairness/(families|turns)\\.ts$',
         '^src/threads/',
       ],
@@ -236,7 +239,7 @@ module.exports = {
       '^src/engine/(answers|auth-proxies|cast-vote|requests|run-query|submit-activity)\\.ts$',
       '^src/ports/',
       '^src/domain/(contact-key|errors|uuid)\\.ts$',
-      '^src/ledger/event-store\\.ts$',
+      '^src/ledger/(chain|event-store|unreadable-organizations)\\.ts$',
       '^src/keyring/(installation-keys|oidc-issuer|webhook-key)\\.ts$',
       '^src/rate-limits/',
       '^src/read-models/',
@@ -248,8 +251,8 @@ module.exports = {
       '^src/fairness/',
       '^src/client/',
       '^src/config/',
-      '^src/domain/(contact-key|errors|uuid)\\.ts$',
-      '^src/http-client/kept-request\\.ts$',
+      '^src/domain/(contact-key|errors|uuid|organization/otps)\\.ts$',
+      '^src/http-client/(guarded-request|kept-request|outbound-http)\\.ts$',
       '^src/rate-limits/',
       '^src/wire/',
       '^src/stamps/',
@@ -277,10 +280,13 @@ module.exports = {
       '^src/client/',
       '^src/config/',
       '^src/files/',
-      '^src/ledger/stores/open-event-store\\.ts$',
-      '^src/domain/(activity/app-proof|errors|key-formats|policy/types|uuid)\\.ts$',
+      '^src/threads/new-space\\.ts$',
+      '^src/decide/decision-time\\.ts$',
+      '^src/ledger/(event-store|ids|installation-stream|mend-clock)\\.ts$',
+      '^src/ledger/stores/(open-event-store|sqlite/integrity)\\.ts$',
+      '^src/domain/(boots|organization/clock-mends|activity/app-proof|errors|key-formats|policy/types|uuid)\\.ts$',
       '^src/keyring/(addresses|hpke|secret-envelope|make-curves-ready)\\.ts$',
-      '^src/read-models/(define-query|draft|index)\\.ts$',
+      '^src/read-models/(build|define-query|draft|index)\\.ts$',
       '^src/wire/',
       '^src/proofs/verify\\.ts$',
       '^src/stamps/',
@@ -291,9 +297,9 @@ module.exports = {
     {
       name: 'domain-is-pure',
       severity: 'error',
-      comment: 'no Nest, no IO; xstate and `node:buffer` are used as libraries of pure functions',
+      comment: 'no Nest, no IO; xstate, `node:buffer` and `node:url` are used as libraries of pure functions',
       from: { path: '^src/domain/' },
-      to: { dependencyTypes: ['npm', 'npm-dev', 'core'], pathNot: '(node_modules/xstate/|^buffer$)' },
+      to: { dependencyTypes: ['npm', 'npm-dev', 'core'], pathNot: '(node_modules/xstate/|^(buffer|url)$)' },
     },
     {
       name: 'client-takes-types-only',
@@ -341,7 +347,8 @@ module.exports = {
         pathNot: [
           '^src/app/(start-auth-proxy|create-auth-proxy|listen)\\.ts$',
           '^src/auth-proxy/',
-          '^src/http/(errors\\.filter|logger|metrics|proxy-metrics|server)\\.ts$',
+          '^src/http/(errors\\.filter|logger|metrics|proxy-metrics|server|shutdown)\\.ts$',
+          '^src/proofs/measure\\.ts$',
           '^src/config/',
         ],
       },
@@ -351,7 +358,7 @@ module.exports = {
       severity: 'error',
       from: {
         pathNot:
-          '^src/(ledger/stores/sqlite/(event-file|file-lock|open-file|schema|write-ahead-log)|read-models/database)\\.ts$',
+          '^src/(ledger/stores/sqlite/(event-file|event-reads|file-lock|integrity|open-file|schema|write-ahead-log)|read-models/database|replay/spill)\\.ts$',
       },
       to: { path: 'node_modules/libsql/' },
     },
@@ -367,6 +374,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/keyring/secp256k1/' },
       to: { path: 'node_modules/(secp256k1|tiny-secp256k1|elliptic)/' },
+    },
+    {
+      name: 'hosts-of-others-in-one-thread',
+      comment: 'the rest of the product takes `OutboundHttp`',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/http-client/' },
+      to: { path: '(node_modules/undici/|^src/http-client/(connection|exchange|guarded-fetch)\\.ts$)' },
     },
     {
       name: 'one-client-for-event-store-db',

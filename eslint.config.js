@@ -65,7 +65,7 @@ export default tseslint.config(
   // xstate reads the types of a machine from assertions on empty objects.
   { files: ['src/domain/activity/machine.ts'], rules: { '@typescript-eslint/no-unnecessary-type-assertion': 'off' } },
   { files: ['**/*.mjs', '**/*.js', '**/*.cjs'], ...tseslint.configs.disableTypeChecked },
-  // jest requires its runtime and its environment.
-  { files: ['test/native/*.cjs'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
+  // jest requires its environment, runtime, runner and sequencer.
+  { files: ['test/{native,mutation}/*.cjs'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
   { files: ['test/build-before-tests.mjs', 'test/browser/*.mjs'], rules: { 'no-restricted-syntax': 'off' } },
 );

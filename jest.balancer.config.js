@@ -1,6 +1,6 @@
 import base from './jest.config.js';
 
-/** What needs a load balancer, Debian's haproxy: `npm run test:balancer`. */
+/** What needs Debian's haproxy, nginx and promtool: `npm run test:balancer`. */
 /** @type {import('jest').Config} */
 export default {
   ...base,

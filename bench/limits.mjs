@@ -41,6 +41,7 @@ const server = spawn(
       TRUST_PROXY: 'true',
       PROXY_RATE_LIMIT_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+      PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   },

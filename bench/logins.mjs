@@ -21,6 +21,7 @@ const turns = asked.quick ? 1 : 6;
 const server = await Coordinator.start(benchFolder(), {
   PROXY_RATE_LIMIT_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+  PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_PER_CONTACT: '0',
 });
 const { root } = server;

@@ -166,7 +166,11 @@ async function bytesOfIdle(count) {
   const ids = Array.from({ length: count }, (_, index) => uuid(`organization ${index}`));
   const store = await SqliteEventStore.open(join(server.folder, 'idle.db'));
   await fill(store, ids, foundingEvents + 2 * activityEvents);
-  const loader = new OrganizationLoader(store, { decided() {}, appended() {}, conflict() {}, folded() {} }, {});
+  const loader = new OrganizationLoader(
+    store,
+    { decided() {}, appended() {}, conflict() {}, appendFailed() {}, folded() {} },
+    {},
+  );
   await loader.load(ids[0]);
   const before = heap();
   for (const id of ids.slice(1)) await loader.load(id);

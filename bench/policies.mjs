@@ -8,7 +8,6 @@ import { setFlagsFromString } from 'node:v8';
 import { preparsePolicySet, statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs';
 import { activities } from '../dist/activities/index.js';
 import { buildRegistry } from '../dist/decide/registry.js';
-import { rulesNumber } from '../dist/domain/activity/rules.js';
 import { authorize } from '../dist/domain/policy/authorize.js';
 import { readArguments } from '../scripts/arguments.mjs';
 import { median, printResult } from './load/result.mjs';
@@ -21,8 +20,6 @@ const sizes = [1, 10, 100, 1_000];
 /** Of each, for a size; and how long one turn takes, in milliseconds. */
 const turns = isQuick ? 1 : 9;
 const turnMs = isQuick ? 5 : 40;
-/** The last rules that evaluate every policy (docs/adr/0082). */
-const rulesBefore = 4;
 const now = Date.UTC(2026, 10, 23);
 
 const environment = buildRegistry(activities).policyEnvironment;
@@ -80,7 +77,7 @@ function asked(size, isSpread) {
   const indexes = Array.from({ length: size }, (_, index) => index);
   const policies = new Map(indexes.map((index) => [index, ours(index, isSpread)]));
   const requests = requestsFor(size, isSpread);
-  const byOurs = (rules) => (index) => {
+  const byOurs = (index) => {
     const { activity, user, wallet } = requests[index];
     const { type, kind, resource, action } = activity;
     const request = {
@@ -97,7 +94,6 @@ function asked(size, isSpread) {
       user: (userId) => byId.get(userId),
       environment,
       now,
-      rules,
     });
     return outcome;
   };
@@ -123,7 +119,7 @@ function asked(size, isSpread) {
   };
   return {
     count: requests.length,
-    deciders: { all: byOurs(rulesBefore), indexed: byOurs(rulesNumber), cedar: byCedar },
+    deciders: { indexed: byOurs, cedar: byCedar },
   };
 }
 
@@ -158,18 +154,17 @@ for (const { size, isSpread, count, deciders } of questions) {
 const rows = [];
 const told = {};
 for (const { size, isSpread, count, deciders } of questions) {
-  const figures = { all: [], indexed: [], cedar: [] };
+  const figures = { indexed: [], cedar: [] };
   for (let turn = 0; turn < turns; turn++) {
     for (const [name, decide] of Object.entries(deciders)) figures[name].push(timed(decide, count));
   }
-  const [all, indexed, cedar] = [figures.all, figures.indexed, figures.cedar].map(median);
+  const [indexed, cedar] = [figures.indexed, figures.cedar].map(median);
   const place = `${size} of ${isSpread ? 'many types' : 'one type'}`;
   told[`${place}: µs`] = indexed;
   told[`${place}: times as fast as Cedar`] = cedar / indexed;
   rows.push({
     policies: size,
     of: isSpread ? `${Math.min(size, kinds.length)} kinds` : 'one kind',
-    'all, µs': all.toFixed(1),
     'those that could apply, µs': indexed.toFixed(1),
     'Cedar, µs': cedar.toFixed(1),
     'Cedar / ours': (cedar / indexed).toFixed(1),

@@ -4,16 +4,9 @@
  * verifies everything, and decides everything again under two drafts of policies.
  * `npm run bench:replay [-- --million]`, `--quick` to see that it runs. Run it on an idle machine.
  */
-import { randomBytes, sign } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { activities } from '../dist/activities/index.js';
-import { fingerprintOf } from '../dist/decide/fingerprint.js';
-import { activityVersion, buildRegistry, newestIntent } from '../dist/decide/registry.js';
-import { resolveCaller } from '../dist/decide/resolve-caller.js';
-import { decideSubmit } from '../dist/decide/submit.js';
-import { takeOn } from '../dist/engine/take-on.js';
 import { apply, fold, nothingLoaded } from '../dist/ledger/loaded-organization.js';
 import { SqliteEventStore } from '../dist/ledger/stores/sqlite/sqlite.js';
 import { GENESIS_HASH } from '../dist/ledger/chain.js';
@@ -24,14 +17,14 @@ import { OrganizationReplay } from '../dist/replay/organization-replay.js';
 import { verifyHistory } from '../dist/replay/verify.js';
 import { startCoordinator } from '../dist/testing/index.js';
 import { readArguments } from '../scripts/arguments.mjs';
+import { activityEvents, recorded, registry, renamed } from './load/decided.mjs';
 import { printResult } from './load/result.mjs';
 import { privateKeyObject } from './load/stamped-renames.mjs';
 
 const { quick, million } = readArguments({ flags: ['quick', 'million'] });
 const events = quick ? 2_000 : million ? 1_000_000 : 100_000;
-const registry = buildRegistry(activities);
-/** Events of an activity that renames a user, and so many activities in one append. */
-const [activityEvents, together] = [3, 100];
+/** Activities in one append. */
+const together = 100;
 
 const rounds = quick ? 1 : 5;
 
@@ -78,45 +71,15 @@ async function fill(store) {
     if (event.stream === stream) apply(loaded, event);
   }
   const { organizationId } = coordinator;
-  const type = 'ACTIVITY_TYPE_UPDATE_USER_NAME';
-  const version = activityVersion(registry, type);
   let now = coordinator.clock.now();
   await coordinator.close();
   while (loaded.revision + 1 < events) {
-    const batch = [];
     const expected = loaded.revision;
-    for (let count = 0; count < together; count++) {
-      now += 1;
-      const { userId, publicKey, signing } = users[now % users.length];
-      const parameters = { userId, userName: `Name ${now}` };
-      const timestampMs = String(now);
-      const message = JSON.stringify({ type, timestampMs, organizationId, parameters });
-      const signature = sign('sha256', Buffer.from(message), signing).toString('hex');
-      const scheme = 'SIGNATURE_SCHEME_TK_API_P256';
-      const stamp = { kind: 'api-key', publicKey, signature, scheme };
-      const { credential } = resolveCaller(stamp, loaded.organization, undefined, now);
-      const fingerprint = fingerprintOf(Buffer.from(message));
-      const activityId = uuid();
-      const vote = {
-        ...{ voteId: uuid(), userId, selection: 'VOTE_SELECTION_APPROVED', message, fingerprint, scheme, signature },
-        ...{ credentialId: credential.id, publicKey },
-      };
-      const intent = newestIntent(version, parameters);
-      const submission = { activityId, type, intent, parameters, fingerprint, timestampMs };
-      const basis = { registry, organization: loaded.organization, revision: loaded.revision, now };
-      const decided = decideSubmit(basis, submission, vote, { userId, credential }, undefined);
-      batch.push(...takeOn(loaded, decided.events, activityId, fingerprint, now));
-    }
-    await store.append(stream, batch, expected);
-    loaded.pending.length = 0;
-    loaded.recent.clear();
+    const batch = Array.from({ length: together }, () => renamed(loaded, users[++now % users.length], now));
+    await store.append(stream, batch.flat(), expected);
+    recorded(loaded);
   }
   return organizationId;
-}
-
-function uuid() {
-  const hex = randomBytes(16).toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
 }
 
 /** @param after the link that the thread which reads follows the chain from; without it, this thread does */

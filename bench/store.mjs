@@ -169,7 +169,7 @@ async function listed(organizationId, folder) {
   return took;
 }
 
-const noMetrics = { decided() {}, appended() {}, conflict() {}, folded() {} };
+const noMetrics = { decided() {}, appended() {}, conflict() {}, appendFailed() {}, folded() {} };
 
 function heap() {
   globalThis.gc();

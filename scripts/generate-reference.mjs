@@ -15,15 +15,16 @@ import { settings } from '../dist/config/settings.js';
 import { buildRegistry } from '../dist/decide/registry.js';
 import { stampsOf, submittersOf } from '../dist/decide/submitters.js';
 import { grpcNumbers } from '../dist/domain/errors.js';
+import { sealableMembers } from '../dist/domain/sealable.js';
 import { limitTable } from '../dist/domain/organization/limits.js';
 import { httpStatuses } from '../dist/http/errors.filter.js';
 import { Metrics } from '../dist/http/metrics.js';
 import { ADDRESS_FORMATS } from '../dist/keyring/addresses.js';
+import { publishedQueries, publishedSubmits } from '../dist/http/published-paths.js';
 import { queries } from '../dist/read-models/index.js';
 import { fieldsOfShape } from '../dist/wire/json-schema.js';
 import { readArguments } from './arguments.mjs';
 import { eventSchema } from './event-schema.mjs';
-import { repairs } from './repairs.mjs';
 import { architecturePage } from './rooms-table.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -40,10 +41,32 @@ export function referencePages() {
     'events.schema.json': schemaOfEvents(),
     'limits.md': limitsPage(),
     'metrics.md': metricsPage(),
+    'not-implemented.md': notImplementedPage(),
     'queries.md': queriesPage(),
-    'repairs.md': repairsPage(),
     'settings.md': settingsPage(),
   };
+}
+
+// --- published paths that are missing ---------------------------------------------------------------------------
+
+function notImplementedPage() {
+  const submits = new Set(buildRegistry(activities).paths.keys());
+  const asked = new Set(queries.map(({ path }) => path));
+  const missing = [
+    ...publishedQueries.filter((name) => !asked.has(name)).map((name) => `query/${name}`),
+    ...publishedSubmits.filter((name) => !submits.has(name)).map((name) => `submit/${name}`),
+  ];
+  const all = publishedQueries.length + publishedSubmits.length;
+  return page(
+    'Not implemented',
+    `The published client \`@turnkey/http\` 6.6.0 calls ${all} paths. This server has ${all - missing.length} of them.`,
+    'The paths below respond with HTTP status 501, code 12 (UNIMPLEMENTED), and name this page. A path that no client has ' +
+      'responds with 404, code 5.',
+    table(
+      ['path below /public/v1'],
+      missing.map((path) => [`\`${path}\``]),
+    ),
+  );
 }
 
 // --- the command line ---------------------------------------------------------------------------------------------
@@ -115,46 +138,6 @@ function commandSection(command) {
     .join('\n\n');
 }
 
-const ruleNames = {
-  R1: 'R1: every doubt goes against the request',
-  R2: 'R2: members of the root quorum are theirs alone',
-  R3: 'R3: what proves something is worth nothing once recorded',
-  R4: 'R4: a public identifier is not a proof',
-  R5: 'R5: cost is bounded, as far as it is kept',
-  R6: 'R6: messages speak for the parent',
-  R7: 'R7: what is refused did not happen',
-  R8: 'R8: rules have a number, decisions one time',
-  edge: 'The edge',
-};
-
-function repairsPage() {
-  const rows = (of) =>
-    repairs
-      .filter(({ rule }) => rule === of)
-      .map(({ repair, file, test, named }) => {
-        const title = named === undefined ? '' : `: ${named.replaceAll('|', ', ')}`;
-        return `| ${cell(repair)} | \`${file}\` | \`${test}\`${cell(title)} |`;
-      });
-  const tables = Object.entries(ruleNames).map(([rule, name]) =>
-    [
-      `## ${name}`,
-      '',
-      '| promise | where | the test that fails without it |',
-      '| --- | --- | --- |',
-      ...rows(rule),
-    ].join('\n'),
-  );
-  return page(
-    'Lines that a test guards',
-    'The lines behind the [security rules](../../SECURITY.md#what-is-promised-and-which-test-holds-it). `npm run repairs` removes ' +
-      'each of them from a copy of the sources, one at a time, runs the test named beside it, and reports whether the test fails; ' +
-      'with part of a row (`npm run repairs -- R3`) it does so for some. [scripts/repairs.mjs](../../scripts/repairs.mjs) has what ' +
-      'each line is replaced with, and a test checks that every line it names exists. Where two lines guard the same promise and no ' +
-      'test can tell when one of them is missing, neither is listed.',
-    ...tables,
-  );
-}
-
 const generated = '<!-- Made by `npm run docs` from the code. Do not edit: change the code and run it again. -->';
 
 const page = (title, ...parts) => `${generated}\n\n# ${title}\n\n${parts.filter(Boolean).join('\n\n')}\n`;
@@ -207,12 +190,12 @@ function indexPage() {
         ],
         ['[command-line.md](command-line.md)', 'every command, its options and examples, exit codes, profiles'],
         ['[errors.md](errors.md)', 'codes, HTTP statuses, categories'],
+        ['[not-implemented.md](not-implemented.md)', 'paths of published clients that this server does not have'],
         ['[events.md](events.md)', 'every recorded event, and where it is declared'],
         ['[events.schema.json](events.schema.json)', 'the same as JSON Schema, for programs'],
         ['[limits.md](limits.md)', 'the limits of what is stored'],
         ['[settings.md](settings.md)', 'the settings of the process'],
         ['[metrics.md](metrics.md)', 'the metrics at `/metrics`'],
-        ['[repairs.md](repairs.md)', 'the lines behind the security rules, each with the test that fails without it'],
         [
           '[conformance.md](conformance.md)',
           'every request in the specification, sent to a running server, and its outcome',
@@ -225,7 +208,7 @@ function indexPage() {
 
 // --- fields of wire classes ---------------------------------------------------------------------------------------
 
-const formats = { uuid: 'UUID', email: 'e-mail address', 'date-time': 'RFC 3339 time', int32: 'integer' };
+const formats = { uuid: 'UUID', 'idn-email': 'e-mail address', 'date-time': 'RFC 3339 time', int32: 'integer' };
 
 /** What a JSON Schema of one member allows, in words. */
 function ruleOf(schema) {
@@ -529,7 +512,7 @@ function eventsPage() {
   return page(
     'Events',
     'Everything that is recorded. All state derives from these events. Names are in the past tense and never change; a new ' +
-      'shape of `data` raises `schemaVersion`, and `src/ledger/upcast.ts` lifts the old one when it is read.',
+      'shape of `data` raises `schemaVersion`, and a build refuses to read versions that it does not know.',
     'For programs: [events.schema.json](events.schema.json) is the JSON Schema (draft 2020-12) of `{ type, data }`, with the data ' +
       "of each event under `$defs`. In TypeScript, `import type { EventData } from 'countersign'` gives " +
       "`EventData<'PolicyCreated'>`. Both are derived from the types in the sources. Later releases may add members.",
@@ -547,11 +530,12 @@ function eventsPage() {
           '`webhook-deliveries-<id>`',
           'outcomes of deliveries to the webhook endpoints of an organization; never folded',
         ],
+        ['`installation-format`', 'the format version of the store; only in EventStoreDB, and its first event'],
         ['`installation-root`', 'the organization that this installation founded'],
         ['`installation-kek`', 'ids of the key-encryption keys that secrets were sealed under, in order'],
         ['`vault-<id>`', 'sealed secrets of a wallet, a key or an import; deleted with it'],
         [
-          '`sends-<digest>`',
+          '`message-counts-<digest>`',
           'counts of messages to a contact, notices to an approver, or messages of a caller; the digest is keyed, and the last 64 are kept',
         ],
         ['`lease-<name>`, `renewals-…`', 'which coordinator does the work that only one may do; renewals are deleted'],
@@ -559,6 +543,17 @@ function eventsPage() {
     ),
     '## Metadata of every event',
     table(['member', 'about'], membersOf('src/ledger/chain.ts', 'EventMetadata')),
+    '`unchained` is never trusted: whoever can write to the store can change it unnoticed.',
+    '## Members that may be sealed',
+    'In the store, these may be `{ sealed, key }` instead of a text: encrypted under a key that can be destroyed. This release ' +
+      'seals nothing, and refuses an organization in which it meets one.',
+    table(
+      ['event', 'members'],
+      Object.entries(sealableMembers).map(([type, names]) => [
+        `\`${type}\``,
+        names.map((name) => `\`${name}\``).join(', '),
+      ]),
+    ),
     ...files.map((file) =>
       [
         `## ${file}`,
@@ -585,12 +580,13 @@ function eventsPage() {
     table(
       ['event', 'stream', 'declared in'],
       [
+        ['StoreFormatted', '`installation-format`', 'src/ledger/store-format.ts'],
         ['CoordinatorInstalled', '`installation-root`', 'src/decide/found-organization.ts'],
-        ['KeyEncryptionKeyTaken', '`installation-kek`', 'src/vault/kek-record.ts'],
+        ['KeyEncryptionKeyActivated', '`installation-kek`', 'src/vault/kek-record.ts'],
         ['DataKeysRewrapped', '`installation-kek`', 'src/vault/kek-record.ts'],
         ['SecretSealed', '`vault-<id>`', 'src/vault/vault.ts'],
         ['DataKeyRewrapped', '`vault-<id>`', 'src/vault/vault.ts'],
-        ['MessageCounted', '`sends-<digest>`', 'src/delivery/contact-limits.ts'],
+        ['MessageCounted', '`message-counts-<digest>`', 'src/delivery/contact-limits.ts'],
       ].map(([name, stream, file]) =>
         source(file).text.includes(`'${name}'`)
           ? [`\`${name}\``, stream, `\`${file}\``]
@@ -788,7 +784,22 @@ function limitsPage() {
 function metricsPage() {
   const metrics = new Metrics();
   metrics.measureLag(() => Promise.resolve(0));
+  metrics.measureReadiness(() => Promise.resolve(true));
+  metrics.measureConditions(() => []);
+  metrics.measureClock(() => ({
+    lead: 0,
+    untrusted: 0,
+    adopted: { count: 0, last: 0 },
+    organizationsAhead: new Map(),
+  }));
   metrics.measureWaitingDeliveries(() => 0);
+  metrics.measureWaitingActivities(() => ({}));
+  metrics.measureOpenMessages(() => 0);
+  metrics.measureDisk(
+    async () => ({}),
+    async () => undefined,
+  );
+  metrics.describeBuild({ version: '', node: '' });
   const own = metrics.registry
     .getMetricsAsArray()
     .filter(({ name }) => name.startsWith('countersign_'))

@@ -34,7 +34,7 @@ async function start(args, pattern) {
 const executablePath = asked.chromium ?? process.env.CHROMIUM ?? '/usr/bin/chromium';
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 try {
-  await start(['dist/main.js'], /npm run tour/);
+  await start(['dist/main.js'], /Root API key/);
   const url = await start(['examples/login-page/serve.mjs', '0'], /http:\/\/localhost:\d+/);
 
   const page = await browser.newPage({ viewport: { width: 470, height: 700 }, colorScheme: 'light' });

@@ -1,6 +1,7 @@
 import { BadSetting } from './config/bad-setting.js';
 import { readConfig, type Config } from './config/config.js';
 import { environment } from './config/environment.js';
+import { UnreadableEvent } from './ledger/event-store.js';
 import { keepThreadsSmall } from './threads/new-space.js';
 
 /** Only loads what is to run. */
@@ -32,7 +33,8 @@ try {
   await start(config);
 } catch (error) {
   // One line that says what to do; our stack is of no use to the operator.
-  const message = error instanceof Error ? error.message : String(error);
+  const reason = error instanceof Error ? error.message : String(error);
+  const message = error instanceof UnreadableEvent ? `${reason}; run countersign verify, and restore a backup` : reason;
   process.stderr.write(`countersign cannot start: ${message}\n`);
   process.exit(error instanceof BadSetting ? 2 : 1);
 }

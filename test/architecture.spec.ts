@@ -61,7 +61,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'files-know-nothing': { 'src/files/planted.ts': '../domain/nothing.js' },
   'vault-knows-the-store': { 'src/vault/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
   'proofs-know-the-keyring': { 'src/proofs/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
-  'rate-limits-know-errors': { 'src/rate-limits/planted.ts': '../domain/nothing.js' },
+  'rate-limits-know-shares': { 'src/rate-limits/planted.ts': '../domain/nothing.js' },
   'delivery-knows-settings': { 'src/delivery/planted.ts': '../domain/nothing.js' },
   'http-client-knows-nothing': { 'src/http-client/planted.ts': '../domain/nothing.js' },
   'webhooks-know-ports': { 'src/webhooks/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
@@ -95,6 +95,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'one-driver-for-sqlite': { 'src/read-models/driving.ts': 'libsql' },
   'one-place-for-libsodium': { 'src/stamps/fast.ts': 'sodium-native' },
   'libraries-for-secp256k1': { 'src/stamps/signing.ts': 'secp256k1' },
+  'hosts-of-others-in-one-thread': { 'src/webhooks/calling.ts': 'undici' },
   'one-client-for-event-store-db': { 'src/ledger/stores/another.ts': '@eventstore/db-client' },
   'no-test-code-in-the-product': {
     'src/http/testing.ts': '../testing/nothing.js',

@@ -28,8 +28,6 @@ export interface DecideContext {
   readonly newId: () => string;
   /** What policies of this build can refer to. */
   readonly policyEnvironment: PolicyEnvironment;
-  /** Number of the rules that apply; the current ones unless history is decided again. */
-  readonly rules?: number;
   /** The organization's own root quorum approved it; absent while votes are missing, as it still may. */
   readonly isRootQuorums?: boolean;
   /** The limits that hold for the organization. */
@@ -48,6 +46,11 @@ export interface PrepareContext {
   readonly submitterId: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /**
+   * Called before a token of the parent counts.
+   * @throws {CoordinatorError} UNAVAILABLE if the parent's last event is too far ahead of the clock
+   */
+  readonly checkParentsTime: () => void;
   /** The limits that hold for the organization. */
   readonly limits: Limits;
   /** Those that hold for sub-organizations of it. */
@@ -56,8 +59,8 @@ export interface PrepareContext {
   readonly newId: () => string;
 }
 
-/** The limits that hold for an organization, and for its sub-organizations, and the rules that apply. */
-export type LimitsToCheck = Pick<DecideContext, 'limits' | 'subOrganizationLimits' | 'rules'>;
+/** The limits that hold for an organization, and for its sub-organizations. */
+export type LimitsToCheck = Pick<DecideContext, 'limits' | 'subOrganizationLimits'>;
 
 /** Something to read in a worker thread, and where to put the result or the reason why it cannot be read. */
 export interface ToReadAhead {
@@ -187,16 +190,14 @@ interface Verb<
   >;
   /**
    * What policies may read as `wallet`, `private_key`, `eth` and their like (client protocol 9.3), by namespace.
-   * @param rules the number of the rules that decide; today's if absent
    * @throws {CoordinatorError} if the intent names something that does not exist, or contains an unreadable transaction
    */
-  resources?(intent: Intent, organization: OrganizationView, rules?: number): Readonly<Record<string, PolicyValue>>;
+  resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
   /**
    * Replaces `resources` if a request has several payloads: what policies may read of each. Each is decided on its own.
-   * @param rules as of `resources`
    * @throws {CoordinatorError} as `resources` does
    */
-  payloads?(intent: Intent, organization: OrganizationView, rules?: number): readonly RequestPart[];
+  payloads?(intent: Intent, organization: OrganizationView): readonly RequestPart[];
   /**
    * What the remaining `steps` do not suffice to read in this intent, and was not read yet. It is read in a worker before the
    * decision calls `resources`, `payloads` or `check`, which read the rest themselves.

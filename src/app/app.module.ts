@@ -14,9 +14,19 @@ export class AppModule {
 }
 
 /** The auth proxy next to the coordinator, which it reaches by its address like any other client. */
-function authProxy({ config, clock, addresses, proxySecret: secret }: World): DynamicModule[] {
+function authProxy({ config, logger, clock, addresses, proxySecret: secret }: World): DynamicModule[] {
   if (config.app !== 'all' || secret === undefined) return [];
-  const { apiUrl, proxyLimits, rateLimitKeys: keys } = config;
-  const limits = { ...proxyLimits, keys };
-  return [AuthProxyModule.register({ apiUrl: () => apiUrl ?? addresses.own(), secret, limits, clock, isAlone: false })];
+  const { apiUrl, proxyLimits, rateLimitKeys: keys, proxyCaptcha: captcha, allowPrivateNetwork } = config;
+  return [
+    AuthProxyModule.register({
+      apiUrl: () => apiUrl ?? addresses.own(),
+      secret,
+      limits: { ...proxyLimits, keys },
+      captcha,
+      allowPrivateNetwork,
+      clock,
+      isAlone: false,
+      failed: (message) => logger.error(message),
+    }),
+  ];
 }

@@ -4,10 +4,12 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { AuthProxyModule } from '../auth-proxy/auth-proxy.module.js';
 import type { Config } from '../config/config.js';
+import { release } from '../config/release.js';
 import { ErrorsFilter } from '../http/errors.filter.js';
 import { LOGGER, nestLogger } from '../http/logger.js';
 import { HttpMetrics } from '../http/metrics.js';
 import { ProxyMetricsController } from '../http/proxy-metrics.js';
+import { Shutdown } from '../http/shutdown.js';
 import { closeServer, measure, newAdapter, prepareServer, type Server } from '../http/server.js';
 
 @Module({})
@@ -20,8 +22,19 @@ export async function createAuthProxy(
 ): Promise<Server> {
   const { apiUrl = '' } = config;
   const limits = { ...config.proxyLimits, keys: config.rateLimitKeys };
-  const refused = (message: string) => logger.error(message);
-  const proxy = AuthProxyModule.register({ apiUrl: () => apiUrl, secret, limits, clock: Date, isAlone: true, refused });
+  const shutdown = new Shutdown();
+  const isStopping = () => shutdown.isAnnounced;
+  const proxy = AuthProxyModule.register({
+    apiUrl: () => apiUrl,
+    secret,
+    limits,
+    captcha: config.proxyCaptcha,
+    allowPrivateNetwork: config.allowPrivateNetwork,
+    clock: Date,
+    isAlone: true,
+    failed: (message) => logger.error(message),
+    isStopping,
+  });
   const providers = [
     { provide: LOGGER, useValue: logger },
     { provide: APP_FILTER, useClass: ErrorsFilter },
@@ -33,8 +46,16 @@ export async function createAuthProxy(
     adapter,
     { logger: nestLogger(logger), bodyParser: false, abortOnError: false },
   );
-  prepareServer(adapter, undefined);
-  measure(adapter, app.get(HttpMetrics));
+  prepareServer(adapter, { logger, shutdown });
+  const metrics = app.get(HttpMetrics);
+  metrics.describeBuild({ version: release(), commit: config.buildCommit, node: process.version });
+  measure(adapter, metrics);
   await app.init();
-  return { app, close: () => closeServer(app) };
+  return {
+    app,
+    shutdown,
+    async close() {
+      await closeServer({ app, shutdown });
+    },
+  };
 }

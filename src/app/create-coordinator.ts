@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
+import { release } from '../config/release.js';
 import type { Delivery } from '../delivery/delivery.js';
 import { VoteNotices } from '../delivery/vote-notices.js';
 import { ClaimRecorder } from '../engine/claim-recorder.js';
@@ -11,10 +12,13 @@ import { LostVaults } from '../engine/lost-vaults.js';
 import { ReadingThreads } from '../engine/reading-threads.js';
 import { allowOrigins } from '../http/cors.js';
 import { Freshness } from '../http/freshness.js';
+import { logConditions } from '../http/log-conditions.js';
+import { OutboundHttp } from '../http-client/outbound-http.js';
 import { listeningAddress } from '../http/listening-address.js';
 import { nestLogger } from '../http/logger.js';
 import { Metrics } from '../http/metrics.js';
-import { closeServer, measure, newAdapter, prepareServer, type Server } from '../http/server.js';
+import { closeServer, measure, newAdapter, prepareServer, refuseAfterFailure, type Server } from '../http/server.js';
+import { Shutdown } from '../http/shutdown.js';
 import { uuidV7 } from '../ledger/ids.js';
 import { openKeyring } from '../keyring/open-keyring.js';
 import type { EventStore } from '../ledger/event-store.js';
@@ -22,6 +26,7 @@ import type { HistoryOptions } from '../ledger/history-options.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { SNAPSHOTS, type Snapshots } from '../ledger/snapshots.js';
 import type { Clock } from '../ports/clock.js';
+import { Health } from '../ports/health.js';
 import type { Randomness } from '../ports/randomness.js';
 import { recordBoot } from '../proofs/boot.js';
 import { BootLog } from '../proofs/boot-log.js';
@@ -43,6 +48,7 @@ import { WebhookDispatcher } from '../webhooks/dispatcher.js';
 import { AppModule } from './app.module.js';
 import { lookOnce } from './look-once.js';
 import { warnOfSettings } from './warn-of-settings.js';
+import { watchClock } from './watch-clock.js';
 
 /** The adapters that a process chooses; everything else is built from them. */
 export interface Adapters extends HistoryOptions {
@@ -54,8 +60,12 @@ export interface Adapters extends HistoryOptions {
   /** Opens the secrets in the vault. */
   readonly keyEncryption: KeyEncryption;
   /** Delivery of messages to people; closed with the coordinator. */
-  readonly delivery: Delivery & { close(): Promise<void> };
+  readonly delivery: Delivery & { readonly open?: number; close(): Promise<void> };
   readonly logger: Logger;
+  /** False for a copy on which nothing may leave the process; true by default. */
+  readonly deliversWebhooks?: boolean;
+  /** Where the store reports what it notices. A fatal failure of it refuses every later request. */
+  readonly health?: Health;
 }
 
 /** Longest time that startup waits for the read models, in milliseconds. */
@@ -71,7 +81,8 @@ export interface Coordinator extends Server {
 export async function createCoordinator(config: Config, adapters: Adapters): Promise<Coordinator> {
   const adapter = newAdapter(config);
   const { server } = adapter.getInstance();
-  const { clock, randomness, logger, store } = adapters;
+  const shutdown = new Shutdown();
+  const { clock, randomness, logger, store, health = new Health(logConditions(logger)) } = adapters;
   warnOfSettings(config, { clock, logger });
   const newId = () => uuidV7(clock, randomness);
   // Nothing is folded before the app exists.
@@ -86,7 +97,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   const addresses = { own, told: () => config.publicUrl ?? own() };
   const proxySecret = config.proxySecret ?? (config.app === 'all' ? randomBytes(32).toString('base64url') : undefined);
   const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.forRoot({ ...adapters, config, keyring, attestor, proofs, addresses, proxySecret }),
+    AppModule.forRoot({ ...adapters, health, shutdown, config, keyring, attestor, proofs, addresses, proxySecret }),
     adapter,
     { logger: nestLogger(logger), bodyParser: false, abortOnError: false },
   );
@@ -94,8 +105,11 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   later.loader = loader;
 
   allowOrigins(adapter.getInstance());
-  prepareServer(adapter, proxySecret);
+  prepareServer(adapter, { proxySecret, logger, shutdown, servesProxy: config.app === 'all' });
+  refuseAfterFailure(adapter, health);
   const metrics = app.get(Metrics);
+  metrics.measureOpenMessages(() => adapters.delivery.open ?? 0);
+  metrics.describeBuild({ version: release(), commit: config.buildCommit, node: process.version });
   measure(adapter, metrics);
   await app.init();
   const runner = app.get(ReadModelRunner);
@@ -108,27 +122,36 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   await runner.passed(head, startupWaitMs).catch(() => undefined);
 
   const { rows } = adapters.projecting;
-  const isCopy = config.restored || adapters.takesImported === true;
-  const webhooks = isCopy ? undefined : app.get(WebhookDispatcher);
+  // What is read-only delivers nothing, and leaves what an earlier run did not finish.
+  const isReadOnly = config.restored;
+  const isSilent = isReadOnly || adapters.deliversWebhooks === false || adapters.takesImported === true;
+  const webhooks = isSilent ? undefined : app.get(WebhookDispatcher);
   if (webhooks) metrics.measureWaitingDeliveries(() => pendingDeliveries(rows));
   webhooks?.start();
   const claims = app.get(ClaimRecorder);
-  runner.follow(() => claims.look());
-  claims.look();
   const caughtUp = (signal: AbortSignal) => runner.caughtUp(head, signal);
   const shredder = app.get(Shredder);
-  shredder.sweep(caughtUp, () => endedVaults(rows));
   const lostVaults = app.get(LostVaults);
-  lostVaults.start(caughtUp);
-  const looks = lookOnce(app, caughtUp, { rows, logger });
+  if (!isReadOnly) {
+    runner.follow(() => claims.look());
+    claims.look();
+    shredder.sweep(caughtUp, () => endedVaults(rows));
+    lostVaults.start(caughtUp);
+  }
+  const looks = isReadOnly ? undefined : lookOnce(app, caughtUp, { rows, logger });
+  const endWatch = watchClock(clock, { health, logger });
 
   return {
     app,
+    shutdown,
     /** Closed in this order: what takes requests, then the work they started, then the stores. */
     async close() {
-      await closeServer(app);
+      const cutOff = await closeServer({ app, shutdown });
+      if (cutOff > 0) logger.warn({ cutOff }, 'requests took too long to finish, and their connections were closed');
+      endWatch();
       await webhooks?.close();
       await app.get(Driver).drain();
+      await app.get(OutboundHttp).close();
       await app.get(ReadingThreads).close();
       await keyring.close();
       await app.get(TellingThread).close();
@@ -141,7 +164,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       proofs.close();
       await shredder.close();
       await lostVaults.close();
-      await looks.close();
+      await looks?.close();
       await app.get(VoteNotices).close();
       await adapters.delivery.close();
       await runner.close();

@@ -1,11 +1,12 @@
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
-import { replacePrivateFile } from '../files/private-file.js';
+import { replacePrivateFile, syncFolderOf } from '../files/private-file.js';
 import { authProxyIds, foundOrganization, isFounded, type Founding } from '../decide/found-organization.js';
 import { derivedId, uuidV7 } from '../ledger/ids.js';
 import type { Clock } from '../ports/clock.js';
 import type { Randomness } from '../ports/randomness.js';
+import { installationStream as stream } from '../ledger/installation-stream.js';
 import { emptyTail, seal } from '../ledger/seal.js';
 import { WrongRevision, type EventStore } from '../ledger/event-store.js';
 import { ProxyKeys } from '../keyring/proxy-keys.js';
@@ -27,8 +28,6 @@ export interface RootCredentials {
   /** The X-Auth-Proxy-Config-Id for callers of the auth proxy. */
   readonly authProxyConfigId?: string;
 }
-
-const stream = 'installation-root';
 
 interface World {
   readonly store: EventStore;
@@ -131,36 +130,69 @@ export async function isInstalled(store: EventStore): Promise<boolean> {
   return (await recordedFounding(store)) !== undefined;
 }
 
-async function recordedFounding(store: EventStore): Promise<Founding | undefined> {
+/** What the store says of its installation; undefined if it has none. */
+export async function recordedFounding(store: Pick<EventStore, 'read'>): Promise<Founding | undefined> {
   for await (const { data } of store.read(stream)) return data as Founding;
   return undefined;
 }
 
-/** `DATA_DIR/root.json`. */
+/**
+ * `DATA_DIR/root.json`. Until the event that names its key is recorded, the credentials are in `root.json.founding`: a `root.json`
+ * is always that of an installation.
+ */
 export class RootFile {
   private readonly file: string;
+  private readonly founding: string;
 
   constructor(private readonly dataDir: string) {
     this.file = join(dataDir, 'root.json');
+    this.founding = `${this.file}.founding`;
   }
 
-  async read(): Promise<Partial<RootCredentials> | undefined> {
-    try {
-      return JSON.parse(await readFile(this.file, 'utf8')) as Partial<RootCredentials>;
-    } catch (error) {
-      if ((error as { code?: unknown }).code === 'ENOENT') return undefined;
-      throw new Error(`${this.file} cannot be read (${String(error)}): repair it, or move it away`, { cause: error });
-    }
+  read(): Promise<Partial<RootCredentials> | undefined> {
+    return readCredentials(this.file);
   }
 
-  /** Replaces the file, on disk once this resolves; without credentials, it is removed. */
-  async write(root: Partial<RootCredentials> | undefined): Promise<void> {
-    if (root === undefined) return rm(this.file, { force: true });
+  /** Credentials of a founding that was interrupted. */
+  readFounding(): Promise<Partial<RootCredentials> | undefined> {
+    return readCredentials(this.founding);
+  }
+
+  /** Replaces the file, on disk once this resolves. */
+  write(root: Partial<RootCredentials>): Promise<void> {
+    return this.replace(this.file, root);
+  }
+
+  /** The same before the event is recorded; without credentials, the file is removed. */
+  async writeFounding(root: Partial<RootCredentials> | undefined): Promise<void> {
+    if (root === undefined) return rm(this.founding, { force: true });
+    await this.replace(this.founding, root);
+  }
+
+  /** This organization is recorded: credentials that were made for it become `root.json`, others open nothing and are removed. */
+  async adopt(organizationId: string): Promise<void> {
+    const made = await this.readFounding();
+    if (!made) return;
+    if (made.organizationId !== organizationId) return rm(this.founding, { force: true });
+    await rename(this.founding, this.file);
+    await syncFolderOf(this.file);
+  }
+
+  private async replace(file: string, root: Partial<RootCredentials>): Promise<void> {
     await mkdir(this.dataDir, { recursive: true, mode: 0o700 });
     try {
-      await replacePrivateFile(this.file, `${JSON.stringify(root, null, 2)}\n`);
+      await replacePrivateFile(file, `${JSON.stringify(root, null, 2)}\n`);
     } catch (error) {
-      throw new Error(`${this.file} cannot be written (${String(error)})`, { cause: error });
+      throw new Error(`${file} cannot be written (${String(error)})`, { cause: error });
     }
+  }
+}
+
+async function readCredentials(file: string): Promise<Partial<RootCredentials> | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Partial<RootCredentials>;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ENOENT') return undefined;
+    throw new Error(`${file} cannot be read (${String(error)}): repair it, or move it away`, { cause: error });
   }
 }

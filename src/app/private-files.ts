@@ -3,12 +3,12 @@ import { join } from 'node:path';
 
 /** Files of a coordinator in its folder, and the folders in which every file is its own. */
 const files =
-  /^(?:(?:events|read-models)\.db(?:-wal|-shm|-journal|\.pid|\.lock)?|in-use\.lock|outbox\.jsonl|(?:root\.json|(?:old-)?kek)(?:\.\w+)*)$/;
+  /^(?:(?:events|read-models)\.db(?:-wal|-shm|-journal|\.pid|\.lock)?|in-use\.lock|outbox\.jsonl|store\.json|(?:root\.json|(?:old-)?kek)(?:\.\w+)*)$/;
 const folders = ['snapshots'];
 
 /**
  * Makes everything that a coordinator has left in its folder readable only by its owner, whatever the folder was: files
- * from earlier releases and copies of a backup may be readable by all. Links, and files that are not ours, are left
+ * copied back from a backup may be readable by all. Links, and files that are not ours, are left
  * alone.
  */
 export async function makePrivate(dataDir: string): Promise<void> {

@@ -1,13 +1,13 @@
 /**
  * A coordinator in memory on which examples of analyses are executed, in a process of its own: it ends with the process that
- * started it. Its clock stands where it was last told to, and nothing that it would send leaves it: it runs as a restored copy
- * does, with a mailbox and an OAuth 2.0 provider of its own. It is told the time, the key of somebody for whom it founds another
+ * started it. Its clock stands where it was last told to, and nothing that it would send leaves it: it delivers no webhooks, and has
+ * a mailbox and an OAuth 2.0 provider of its own. It is told the time, the key of somebody for whom it founds another
  * organization without a parent, or an address whose mail is read.
  */
 import { randomUUID } from 'node:crypto';
 import { readConfig } from '../config/config.js';
 import { foundOrganization } from '../decide/found-organization.js';
-import { deliveryBy } from '../delivery/open-delivery.js';
+import { RetryingDelivery } from '../delivery/retrying.js';
 import { createLogger } from '../http/logger.js';
 import type { EventStore } from '../ledger/event-store.js';
 import { openEventStore } from '../ledger/stores/open-event-store.js';
@@ -37,7 +37,7 @@ let opened: EventStore | undefined;
 /** Starts at this time. */
 async function start(at: number): Promise<void> {
   clock.time = at;
-  const config = readConfig({ PORT: '0', LOG_LEVEL: 'silent', RESTORED: 'true', ...(await startProvider()) });
+  const config = readConfig({ PORT: '0', LOG_LEVEL: 'silent', ...(await startProvider()) });
   const store = await openEventStore('memory:', '');
   opened = store;
   const randomness = systemRandomness();
@@ -47,10 +47,7 @@ async function start(at: number): Promise<void> {
     root = made;
     return Promise.resolve();
   });
-  const delivery = deliveryBy(
-    { email: mailbox, sms: mailbox },
-    { restored: false, report: () => undefined, now: () => clock.now() },
-  );
+  const delivery = new RetryingDelivery({ email: mailbox, sms: mailbox }, () => undefined, { now: () => clock.now() });
   const { app } = await createCoordinator(config, {
     store,
     clock,
@@ -59,6 +56,7 @@ async function start(at: number): Promise<void> {
     delivery,
     logger: createLogger('silent'),
     projecting: projectInMemory(),
+    deliversWebhooks: false,
   });
   await app.listen(0, '127.0.0.1');
   reply({ apiUrl: await app.getUrl(), ...root });

@@ -15,8 +15,8 @@ export function warnOfSettings(
   }
   if (restored) {
     logger.warn(
-      'RESTORED is true: this is a copy to look at. It sends no mail, no text message, no webhook and no notice of a vote, and ' +
-        'refuses requests that need one; start without RESTORED to work with it',
+      'RESTORED is true: this server is read-only. It answers queries, refuses activities and votes, and sends no mail, text ' +
+        'message or webhook; start without RESTORED to work with it',
     );
   }
   if (sandboxUntil !== undefined && clock.now() < sandboxUntil) {

@@ -6,10 +6,13 @@ import { PROXY_SECRET } from '../http/auth-proxy-keys.controller.js';
 import { CONFIG } from '../http/config.token.js';
 import { ADDRESSES, type Addresses } from '../http/listening-address.js';
 import { LOGGER } from '../http/logger.js';
+import { Shutdown } from '../http/shutdown.js';
 import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { HISTORY, type HistoryOptions } from '../ledger/history-options.js';
+import { UnreadableOrganizations } from '../ledger/unreadable-organizations.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
+import { HEALTH, type Health } from '../ports/health.js';
 import { PROOF_SIGNER, type ProofSigner } from '../ports/proof-signer.js';
 import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
 import { ATTESTOR, type Attestor } from '../proofs/attestor.js';
@@ -19,6 +22,8 @@ import { PROJECTING, type Projecting } from '../read-models/projecting.js';
 export interface World extends HistoryOptions {
   readonly config: Config;
   readonly logger: Logger;
+  readonly health: Health;
+  readonly shutdown: Shutdown;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly store: EventStore;
@@ -40,6 +45,9 @@ export class WorldModule {
     const given = [
       { provide: CONFIG, useValue: world.config },
       { provide: LOGGER, useValue: world.logger },
+      { provide: HEALTH, useValue: world.health },
+      { provide: UnreadableOrganizations, useValue: unreadableOrganizations(world) },
+      { provide: Shutdown, useValue: world.shutdown },
       { provide: CLOCK, useValue: world.clock },
       { provide: RANDOMNESS, useValue: world.randomness },
       { provide: EVENT_STORE, useValue: world.store },
@@ -54,4 +62,20 @@ export class WorldModule {
     ];
     return { module: WorldModule, providers: given, exports: given.map(({ provide }) => provide) };
   }
+}
+
+/** Logs each organization once. All of them raise one condition. */
+function unreadableOrganizations({ logger, health }: Pick<World, 'logger' | 'health'>): UnreadableOrganizations {
+  return new UnreadableOrganizations(({ position, ...place }) => {
+    logger.error(
+      { ...place, ...(position === undefined ? {} : { position: String(position) }) },
+      'an event cannot be read: everything that needs its organization is refused',
+    );
+    health.raise(
+      'unreadable-events',
+      'degraded',
+      'events of organizations cannot be read, and their requests are refused; the log names them: run `countersign verify`, and ' +
+        'restore a backup or start the release that wrote them',
+    );
+  });
 }

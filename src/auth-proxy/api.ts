@@ -69,6 +69,12 @@ interface Submitted {
   };
 }
 
+interface Client {
+  readonly address: string;
+  /** Headers that connect the log lines of its request with those of ours. */
+  readonly trace: Readonly<Record<string, string>>;
+}
+
 interface Outcome<Result> {
   readonly result: Result;
   readonly appProofs: readonly object[] | undefined;
@@ -93,10 +99,10 @@ const usualAnswerMs = 15_000;
 
 /** The Activity API as the proxy sees it: over HTTP, with stamps that it has to request each time. */
 export class Api {
-  /** @param caller address of the client that the requests are made for */
+  /** @param client that the requests are made for */
   constructor(
     private readonly ports: ApiPorts,
-    private readonly caller?: string,
+    private readonly client?: Client,
     private readonly shared: Shared = {
       connection: new KeptConnection(),
       lastTimestamp: 0,
@@ -107,8 +113,8 @@ export class Api {
   ) {}
 
   /** The same API on behalf of a client: its limits are for the proxy's clients, not for the proxy. */
-  for(caller: string): Api {
-    return new Api(this.ports, caller, this.shared);
+  for(client: Client): Api {
+    return new Api(this.ports, client, this.shared);
   }
 
   /** @throws {CoordinatorError} NOT_FOUND for a configuration that is not enabled, UNAVAILABLE */
@@ -259,9 +265,10 @@ export class Api {
   }
 
   private callerOf(path: string, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    if (this.caller === undefined) return {};
+    if (this.client === undefined) return {};
     const stamp = headers['x-stamp'] ?? '';
-    return { [callerHeader]: tellCaller(this.ports.secret, this.caller, { path, stamp }) };
+    const { address, trace } = this.client;
+    return { ...trace, [callerHeader]: tellCaller(this.ports.secret, address, { path, stamp }) };
   }
 
   /** Two identical requests in one millisecond would be one activity, so each gets its own time. */

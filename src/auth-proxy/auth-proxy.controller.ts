@@ -6,6 +6,7 @@ import { parseStrictJson } from '../wire/strict-json.js';
 import { turnOfLarge } from '../stamps/stamp.guard.js';
 import { thisThread } from '../fairness/turns.js';
 import { Api } from './api.js';
+import { Captcha, captchaHeader } from './captcha.js';
 import { CallerPaths } from './caller-paths.js';
 import { endpoints } from './endpoints.js';
 import { Limits } from './limits.js';
@@ -20,7 +21,7 @@ const configHeader = 'X-Auth-Proxy-Config-Id';
 /** What browsers may send here (client protocol 5.1), and for how many seconds they may remember it. */
 const preflightHeaders = {
   'access-control-allow-methods': 'POST',
-  'access-control-allow-headers': `Content-Type, Accept, ${configHeader}, X-Captcha-Token, X-Client-Version`,
+  'access-control-allow-headers': `Content-Type, Accept, ${configHeader}, ${captchaHeader}, X-Client-Version`,
   'access-control-max-age': '600',
 } as const;
 
@@ -35,6 +36,7 @@ export class AuthProxyController {
   constructor(
     private readonly api: Api,
     private readonly limits: Limits,
+    private readonly captcha: Captcha,
     @Inject(PROXY_CLOCK) private readonly clock: { now(): number },
   ) {}
 
@@ -81,19 +83,23 @@ export class AuthProxyController {
     const configId = configIdOf(request);
     // Each call is many requests to the API: one begins in a turn, and nobody has more turns than others.
     await thisThread.next(this.paths.of(configId, request.caller.network), { alone: true });
-    const api = this.api.for(request.ip);
+    const { traceparent } = request.headers;
+    const trace = { 'x-request-id': request.id, ...(typeof traceparent === 'string' ? { traceparent } : {}) };
+    const api = this.api.for({ address: request.ip, trace });
     const configuration = await api.configuration(configId);
     this.paths.remember(configuration);
     // What a refused origin is told is not for its page to read.
     void reply.removeHeader('access-control-allow-origin');
     const origin = allowedOrigin(configuration.settings.allowedOrigins, request.headers.origin);
     void reply.header('access-control-allow-origin', origin);
-    this.limits.countConfiguration(configuration.configId);
+    this.limits.countConfiguration(configuration.configId, request.ip);
     await turnOfLarge(request);
     const body = bodyOf(request);
     return endpoint.run({
       api,
       limits: this.limits,
+      captchaSiteKey: this.captcha.siteKey,
+      checkCaptcha: () => this.captcha.check(request.headers[captchaHeader.toLowerCase()]),
       configuration,
       body,
       address: request.ip,

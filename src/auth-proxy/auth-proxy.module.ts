@@ -1,8 +1,11 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import type { CaptchaSettings } from '../config/proxy.js';
+import { OutboundHttp } from '../http-client/outbound-http.js';
 import { Api } from './api.js';
 import { AuthProxyController, PROXY_CLOCK } from './auth-proxy.controller.js';
+import { Captcha } from './captcha.js';
 import { Limits, type ProxyLimits } from './limits.js';
-import { ProxyHealthController } from './proxy-health.controller.js';
+import { IS_STOPPING, ProxyHealthController } from './proxy-health.controller.js';
 
 interface ProxyOptions {
   /** The base URL of the Activity API, without a trailing slash. */
@@ -13,21 +16,30 @@ interface ProxyOptions {
   readonly clock: { now(): number };
   /** Whether the process runs only the proxy, so that its health is the proxy's. */
   readonly isAlone: boolean;
-  /** Called if the API rejects the secret, once a minute at most. */
-  readonly refused?: (message: string) => void;
+  readonly captcha: CaptchaSettings | undefined;
+  /** Whether captchas may be checked at http, loopback and private addresses. */
+  readonly allowPrivateNetwork: boolean;
+  /** Called if the API rejects the secret, or captchas cannot be checked, once a minute at most. */
+  readonly failed: (message: string) => void;
+  /** Whether the process is about to end, so that callers should go elsewhere. */
+  readonly isStopping?: () => boolean;
 }
 
 /** The auth proxy. It knows the Activity API only by its address (docs/adr/0019). */
 @Module({})
 export class AuthProxyModule {
-  static register({ apiUrl, secret, limits, clock, isAlone, refused }: ProxyOptions): DynamicModule {
+  static register(options: ProxyOptions): DynamicModule {
+    const { apiUrl, secret, limits, captcha, allowPrivateNetwork, clock, isAlone, failed, isStopping } = options;
+    const http = new OutboundHttp({ allowPrivateNetwork });
     return {
       module: AuthProxyModule,
       controllers: [AuthProxyController, ...(isAlone ? [ProxyHealthController] : [])],
       providers: [
-        { provide: Api, useFactory: () => new Api({ url: apiUrl, secret, clock, ...(refused ? { refused } : {}) }) },
+        { provide: Api, useFactory: () => new Api({ url: apiUrl, secret, clock, refused: failed }) },
+        { provide: Captcha, useFactory: () => new Captcha({ settings: captcha, http, failed }) },
         { provide: Limits, useFactory: () => new Limits(limits) },
         { provide: PROXY_CLOCK, useValue: clock },
+        { provide: IS_STOPPING, useValue: isStopping ?? (() => false) },
       ],
     };
   }

@@ -1,5 +1,6 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { contactKey } from '../domain/contact-key.js';
+import { otpLengths } from '../domain/organization/otps.js';
 import { isEmail, isPhone } from '../wire/fields.js';
 import type { Api, Configuration, Identifier } from './api.js';
 import type { Limits } from './limits.js';
@@ -32,6 +33,9 @@ import { claimedType, provenContact } from './verification-token.js';
 interface Call {
   readonly api: Api;
   readonly limits: Limits;
+  readonly captchaSiteKey: string | undefined;
+  /** @throws {CoordinatorError} as `Captcha.check` does */
+  readonly checkCaptcha: () => Promise<void>;
   readonly configuration: Configuration;
   readonly body: Readonly<Record<string, unknown>>;
   /** Address of the client. */
@@ -48,6 +52,8 @@ interface Endpoint {
   readonly summary: string;
   readonly request: new () => object;
   readonly response: new () => object;
+  /** It may require a captcha. */
+  readonly takesCaptcha?: true;
   readonly run: (call: Call) => object | Promise<object>;
 }
 
@@ -59,6 +65,7 @@ function endpoint<Request extends object, Response extends object>({
   readonly summary: string;
   readonly request: new () => Request;
   readonly response: new () => Response;
+  readonly takesCaptcha?: true;
   readonly run: (call: Call, asked: Request) => Response | Promise<Response>;
 }): Endpoint {
   return { ...rest, run: (call) => run(call, readShape(rest.request, call.body)) };
@@ -73,6 +80,7 @@ const otpLoginSummary = 'Logs in the user whose contact the token verifies.';
 export const endpoints: readonly Endpoint[] = [
   endpoint({
     name: 'signup',
+    takesCaptcha: true,
     summary: signupSummary,
     request: ProxySignupRequest,
     response: ProxySignupResponse,
@@ -80,6 +88,7 @@ export const endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     name: 'signup_v2',
+    takesCaptcha: true,
     summary: signupSummary,
     request: ProxySignupV2Request,
     response: ProxySignupResponse,
@@ -87,6 +96,7 @@ export const endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     name: 'otp_init',
+    takesCaptcha: true,
     summary: initSummary,
     request: ProxyOtpInitRequest,
     response: ProxyOtpInitResponse,
@@ -97,6 +107,7 @@ export const endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     name: 'otp_init_v2',
+    takesCaptcha: true,
     summary: initSummary,
     request: ProxyOtpInitRequest,
     response: ProxyOtpInitV2Response,
@@ -166,18 +177,21 @@ export const endpoints: readonly Endpoint[] = [
     summary: 'Returns the site key of the captcha, if there is one. Takes no body.',
     request: ProxyEmptyRequest,
     response: ProxyWalletKitClientParamsResponse,
-    // There is no captcha, so it has no key.
-    run: () => ({}),
+    run: ({ captchaSiteKey }) => (captchaSiteKey === undefined ? {} : { turnstileSiteKey: captchaSiteKey }),
   }),
 ];
 
 async function signup(
-  { api, configuration }: Call,
+  { api, limits, checkCaptcha, configuration, address }: Call,
   asked: ProxySignupRequest | ProxySignupV2Request,
   type: string,
 ): Promise<ProxySignupResponse> {
   const { apiKeys = [], authenticators = [], oauthProviders = [], userEmail, userPhoneNumber } = asked;
   checkMethods(configuration, asked);
+  // Its code took a captcha, and serves one sign-up; published clients send no other. The API refuses any other token.
+  if (asked.verificationToken === undefined) await checkCaptcha();
+  // All sign-ups are the submits of one user, whose foundings a minute have a limit that all networks share.
+  limits.countSignUp(configuration.configId, address);
   const { userName = userEmail ?? userPhoneNumber ?? 'User', organizationName = userName } = asked;
   const { result, appProofs } = await api.submit<{
     subOrganizationId: string;
@@ -237,7 +251,7 @@ const methodOfOtp: ReadonlyMap<string, string> = new Map([
 ]);
 
 async function initOtp<Result>(
-  { api, limits, configuration, address }: Call,
+  { api, limits, checkCaptcha, configuration, address }: Call,
   { otpType, emailCustomization: asked = {}, ...rest }: ProxyOtpInitRequest,
   type: string,
 ): Promise<Result> {
@@ -252,6 +266,7 @@ async function initOtp<Result>(
     const rule = byMail ? 'an e-mail address' : 'a phone number in E.164 format, such as +13214567890';
     throw invalidField('contact', `must be ${rule}, got \`${contact.slice(0, 64)}\``);
   }
+  await checkCaptcha();
   const userIdentifier = limits.countCode(configId, contact, address);
   const { templateId = settings.otpTemplateId, ...custom } = {
     ...settings.emailCustomizationParams,
@@ -274,15 +289,15 @@ async function initOtp<Result>(
 }
 
 async function verifyOtp(
-  { api, configuration }: Call,
+  { api, limits, configuration, address }: Call,
   asked: ProxyOtpVerifyRequest | ProxyOtpVerifyV2Request,
   type: string,
 ): Promise<ProxyOtpVerifyResponse> {
   const { verificationTokenExpirationSeconds } = configuration.settings;
-  const { result } = await api.submit<ProxyOtpVerifyResponse>(configuration, type, {
-    ...asked,
-    ...lifeOf(verificationTokenExpirationSeconds),
-  });
+  const parameters = { ...asked, ...lifeOf(verificationTokenExpirationSeconds) };
+  const { result } = await limits.countGuess(asked.otpId, address, () =>
+    api.submit<ProxyOtpVerifyResponse>(configuration, type, parameters),
+  );
   return { verificationToken: result.verificationToken };
 }
 
@@ -419,6 +434,8 @@ async function accountOfToken(
 function walletKitConfig({ configuration }: Call): ProxyWalletKitConfigResponse {
   const { organizationId, settings } = configuration;
   const { allowedAuthMethods, walletKitSettings = {}, sessionExpirationSeconds = '900' } = settings;
+  // The React kit has defaults of its own, so it must be told ours.
+  const { otpAlphanumeric = true, otpLength = String(otpLengths.usual) } = settings;
   const { enabledSocialProviders = [], oauthClientIds, oauthRedirectUrl } = walletKitSettings;
   const social = allowedAuthMethods.includes('oauth') ? enabledSocialProviders : [];
   return {
@@ -427,7 +444,8 @@ function walletKitConfig({ configuration }: Call): ProxyWalletKitConfigResponse 
     organizationId,
     ...(oauthClientIds ? { oauthClientIds } : {}),
     ...(oauthRedirectUrl ? { oauthRedirectUrl } : {}),
-    ...picked(settings, ['otpAlphanumeric', 'otpLength']),
+    otpAlphanumeric,
+    otpLength,
   };
 }
 

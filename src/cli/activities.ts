@@ -52,6 +52,12 @@ export function shortStatus(status: string): string {
     : status.replace(/^ACTIVITY_STATUS_/, '').toLowerCase();
 }
 
+/** The time of an activity in RFC 3339, in whichever form the coordinator sends it. */
+export function timeText(time: ActivityEnvelope['createdAt']): string {
+  if (typeof time === 'string') return time;
+  return new Date(Number(time.seconds) * 1_000 + Number(time.nanos) / 1_000_000).toISOString();
+}
+
 /** Members of an object with their names; anything but strings as JSON. */
 function members(terminal: Terminal, value: object): string {
   const entries = Object.entries(value).map(([name, member]) => [
@@ -74,7 +80,7 @@ export function described(terminal: Terminal, activity: ActivityEnvelope, decisi
       Activity: id,
       Type: shortType(type),
       Status: shortStatus(status) + (failure ? `: ${failure.message}` : ''),
-      Submitted: `${createdAt} by ${submission?.user?.userName ?? submission?.userId ?? 'nobody'}`,
+      Submitted: `${timeText(createdAt)} by ${submission?.user?.userName ?? submission?.userId ?? 'nobody'}`,
       Fingerprint: fingerprint,
       ...(others.length > 0 ? { Votes: others.map(voteWords).join(', ') } : {}),
       ...(waitsFor ? { 'Waits for': waitsFor.text.replace(/^Waiting for /, '') } : {}),
@@ -106,15 +112,15 @@ function decisionLines({ votes }: ActivityEnvelope, decision: DecisionShown): st
 
 /** What it would sign, as the coordinator describes it for a waiting activity. */
 interface Decoded {
-  readonly of?: string;
+  readonly payload?: string;
   readonly text: string;
   readonly facts: readonly { readonly name: string; readonly value: string }[];
   readonly notDecoded?: string;
 }
 
 function decodedParts(terminal: Terminal, { decoded = [] }: ActivityEnvelope): readonly string[] {
-  return (decoded as readonly Decoded[]).map(({ of, text, facts, notDecoded }) => {
-    const title = terminal.styled('bold', `It would sign${of === undefined ? '' : ` (${printable(of)})`}`);
+  return (decoded as readonly Decoded[]).map(({ payload, text, facts, notDecoded }) => {
+    const title = terminal.styled('bold', `It would sign${payload === undefined ? '' : ` (${printable(payload)})`}`);
     const said = [text, ...(notDecoded === undefined ? [] : [notDecoded])]
       .map((line) => `${printable(line)}\n`)
       .join('');

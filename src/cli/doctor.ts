@@ -1,15 +1,20 @@
 import { lstat, readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { join } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isNativeError } from 'node:util/types';
 import { readConfig, type Config } from '../config/config.js';
 import { environment } from '../config/environment.js';
+import { toleranceMs } from '../decide/decision-time.js';
+import { bootStream } from '../domain/boots.js';
+import { longestLeadMs } from '../domain/organization/clock-mends.js';
+import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { eventsFile, openEventStore, openForReading, warnOfLimit } from '../ledger/stores/open-event-store.js';
 import { readKekRecord } from '../vault/kek-record.js';
 import { closeToOthers, openToOthers, placeOf, readKeys } from '../vault/kek-source.js';
 import { LocalKeyEncryption } from '../vault/key-encryption.js';
 import type { Outcome } from './command.js';
+import { damagedFiles } from './damaged-files.js';
 import { exitCodes } from './exit-codes.js';
 import { printable } from './layout.js';
 import type { StoreOptions } from './stores.js';
@@ -25,6 +30,7 @@ interface Finding {
 
 const mebibyte = 1024 * 1024;
 const patienceMs = 5_000;
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000] as const;
 
 const ok = (about: string, found: string): Finding => ({ about, level: 'ok', found });
 const warning = (about: string, found: string, toDo: string): Finding => ({ about, level: 'warning', found, toDo });
@@ -38,7 +44,7 @@ export async function examine(terminal: Terminal, options: StoreOptions): Promis
   try {
     const from = environment(terminal.env);
     const config = readConfig(options.dataDir ? { ...from, DATA_DIR: terminal.path(options.dataDir) } : from);
-    const looks = [folder, key, store, clock, server, proxySecret, mail, disk];
+    const looks = [folder, key, rootKey, store, files, clock, server, limits, proxySecret, mail, disk];
     for (const look of looks) findings.push(...(await look(config)));
   } catch (error) {
     findings.push(problem('settings', reasonOf(error), 'correct it; docs/reference/settings.md lists all settings'));
@@ -57,11 +63,29 @@ function shown(terminal: Terminal, { about, level, found, toDo }: Finding): stri
   return toDo === undefined ? line : `${line}         → ${printable(toDo)}\n`;
 }
 
-/** The version that package.json requires. */
-export function versionFinding(version: string): Finding {
+/** The day after which a line of Node.js gets no security fixes (https://github.com/nodejs/Release). */
+const endsOfLife: Readonly<Record<number, string>> = {
+  20: '2026-04-30',
+  21: '2024-06-01',
+  22: '2027-04-30',
+  23: '2025-06-01',
+  24: '2028-04-30',
+  25: '2026-06-01',
+};
+
+/** The version that package.json requires, of a line that is maintained. */
+export function versionFinding(version: string, now = Date.now()): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major > 20 || (major === 20 && minor >= 19)) return ok('Node.js', version);
-  return problem('Node.js', `${version} is too old`, 'install Node.js 20.19 or newer');
+  if (major < 20 || (major === 20 && minor < 19)) {
+    return problem('Node.js', `${version} is too old`, 'install Node.js 20.19 or newer');
+  }
+  const end = endsOfLife[major];
+  if (end === undefined || now < Date.parse(end)) return ok('Node.js', version);
+  return warning(
+    'Node.js',
+    `${version} has had no security fixes since ${end}`,
+    'install a maintained line, such as 24',
+  );
 }
 
 /** Which libraries sign, where there is a choice. */
@@ -108,11 +132,43 @@ async function key(config: Config): Promise<Finding[]> {
             `${place} contains ${keys.length} keys: a rotation is unfinished`,
             'run countersign kek rotate again',
           )
-        : ok(about, `one key in ${place}`),
+        : isBesideData(config)
+          ? warning(
+              about,
+              `${place} is in the data folder: whoever copies the folder has every wallet`,
+              'move it to another disk or a secret of your platform, and set KEK_FILE',
+            )
+          : ok(about, `one key in ${place}`),
     ];
   } catch (error) {
     return [problem(about, reasonOf(error), 'put the right key there')];
   }
+}
+
+function isBesideData({ kek, kekFile, dataDir }: Config): boolean {
+  return kek === undefined && !relative(resolve(dataDir), resolve(kekFile)).startsWith('..');
+}
+
+/** Whether the root user's private key is stored with the data. */
+async function rootKey({ dataDir }: Config): Promise<Finding[]> {
+  const about = 'root key';
+  const file = join(dataDir, 'root.json');
+  const text = await readFile(file, 'utf8').catch(() => '');
+  if (!/"apiPrivateKey"\s*:/.test(text)) return text === '' ? [] : [ok(about, `its private part is not in ${file}`)];
+  return [
+    warning(
+      about,
+      `the private key of the root user is in ${file}`,
+      'hand over to a quorum, delete the root user, and remove the file (docs/how-to/go-to-production.md)',
+    ),
+  ];
+}
+
+async function limits({ rateLimits, app }: Config): Promise<Finding[]> {
+  const about = 'rate limits';
+  if (app === 'proxy') return [];
+  if (Object.values(rateLimits).some((limit) => limit !== undefined)) return [ok(about, 'are set')];
+  return [warning(about, 'none is set', 'set RATE_LIMIT_PER_ADDRESS and RATE_LIMIT_PER_CREDENTIAL (docs/limits.md)')];
 }
 
 async function store(config: Config): Promise<Finding[]> {
@@ -147,13 +203,74 @@ async function store(config: Config): Promise<Finding[]> {
   }
 }
 
-/** The store was written with this machine's clock, or one like it. */
-async function clock({ dataDir }: Config): Promise<Finding[]> {
-  const written = await stat(eventsFile(dataDir)).catch(() => undefined);
-  const ahead = (written?.mtimeMs ?? 0) - Date.now();
-  if (ahead < 60_000) return [ok('clock', new Date().toISOString())];
-  const found = `the store was written ${Math.round(ahead / 60_000)} minutes from now`;
-  return [problem('clock', found, 'set the clock by NTP: requests are valid for one hour only')];
+/** Structures of SQLite, which nothing else looks at. */
+function files({ dataDir, eventStore }: Config): Promise<Finding[]> {
+  const damaged = eventStore === 'memory:' ? [] : damagedFiles(eventStore, dataDir);
+  return Promise.resolve(
+    damaged.map(({ file, problems, toDo }) =>
+      problem('files', `${file} is damaged: ${problems.slice(0, 3).join('; ')}`, toDo),
+    ),
+  );
+}
+
+/** What was recorded last was recorded by a clock like this one. */
+async function clock({ dataDir, eventStore }: Config): Promise<Finding[]> {
+  const about = 'clock';
+  // Why it cannot be read is a finding about the store.
+  const recordedAt =
+    eventStore === 'memory:' ? undefined : await lastRecordedAt(eventStore, dataDir).catch(() => undefined);
+  const now = Date.now();
+  const ahead = (recordedAt ?? 0) - now;
+  if (ahead <= toleranceMs) return [ok(about, new Date(now).toISOString())];
+  const found = `the last event is ${spanText(ahead)} ahead of ${new Date(now).toISOString()}`;
+  if (ahead <= longestLeadMs) {
+    return [warning(about, found, 'set the clock by NTP: until it has caught up, time continues from the last event')];
+  }
+  const toDo =
+    'set the clock by NTP if it is wrong; if it was ahead when that was recorded, run countersign clock mend for each organization that ' +
+    'the log of the coordinator names';
+  return [problem(about, found, toDo)];
+}
+
+/** Recorded time of the last event, milliseconds since the epoch; of EventStoreDB, that of the last boot. */
+async function lastRecordedAt(eventStore: string, dataDir: string): Promise<number | undefined> {
+  if (eventStore !== 'sqlite:') {
+    const opened = await openEventStore(eventStore, dataDir);
+    try {
+      return timeOf((await opened.last(bootStream, 1))[0]);
+    } finally {
+      await opened.close();
+    }
+  }
+  const opened = await openForReading(eventStore, dataDir);
+  try {
+    const head = await opened.head();
+    if (head === undefined) return undefined;
+    return timeOf(await eventAfter(opened, head - 1n));
+  } finally {
+    await opened.close();
+  }
+}
+
+async function eventAfter(store: EventReader, after: bigint): Promise<RecordedEvent | undefined> {
+  let end = (): Promise<void> => Promise.resolve();
+  try {
+    return await new Promise((resolve, reject) => {
+      const subscription = store.subscribe({ after, onEvents: ([first]) => resolve(first), onError: reject });
+      end = () => subscription.close();
+    });
+  } finally {
+    await end();
+  }
+}
+
+function timeOf(event: RecordedEvent | undefined): number | undefined {
+  return (event?.metadata as { readonly at?: number } | undefined)?.at;
+}
+
+function spanText(ms: number): string {
+  const [size, unit] = ms >= 2 * day ? [day, 'days'] : ms >= 2 * hour ? [hour, 'hours'] : [minute, 'minutes'];
+  return `${Math.ceil(ms / size)} ${unit}`;
 }
 
 /** Asks again while it catches up: something recorded a moment ago is not a problem. */
@@ -183,7 +300,9 @@ async function server({ dataDir, apiUrl: ofProxy, app }: Config): Promise<Findin
     const skew = Math.abs(Date.parse(response.headers.get('date') ?? '') - Date.now());
     return [
       response.ok
-        ? ok(about, `${url} is ready`)
+        ? said.includes('"degraded"')
+          ? warning(about, `${url} is ready, and degraded: ${said.slice(0, 200)}`, 'see its log')
+          : ok(about, `${url} is ready`)
         : problem(about, `${url} is not ready: ${said.slice(0, 200)}`, 'see its log'),
       ...(skew > 120_000 ? [problem('clock', `the clock of ${url} differs`, 'set both clocks by NTP')] : []),
     ];
@@ -239,12 +358,13 @@ async function mail({ smtp, restored }: Config): Promise<Finding[]> {
   ];
 }
 
-async function disk({ dataDir }: Config): Promise<Finding[]> {
+async function disk({ dataDir, minFreeDisk }: Config): Promise<Finding[]> {
   const about = 'disk';
   const space = await statfs(dataDir).catch(() => undefined);
   if (!space) return [];
   const free = (space.bavail * space.bsize) / mebibyte;
   const words = `${Math.floor(free).toLocaleString('en')} MiB are free`;
-  if (free >= 1_024) return [ok(about, words)];
-  return [(free < 128 ? problem : warning)(about, words, 'make room: nothing is recorded when the disk is full')];
+  if (free >= (4 * minFreeDisk) / mebibyte) return [ok(about, words)];
+  const isFull = free < minFreeDisk / mebibyte;
+  return [(isFull ? problem : warning)(about, words, 'make room: nothing is recorded when the disk is full')];
 }

@@ -109,12 +109,11 @@ function divergenceLines({ revision, isDenial, at, activityType, userId, userNam
   ];
 }
 
-function unchangedText({ decisions, forOtherReasons, denials, asRecorded, things }: Forked['unchanged']): string {
+function unchangedText({ decisions, forOtherReasons, denials, things }: Forked['unchanged']): string {
   const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
   return [
     `${counted(decisions, 'decision')} made again${forOtherReasons > 0 ? ` (${forOtherReasons} for other reasons)` : ''}`,
     counted(denials, 'denial'),
-    ...(asRecorded > 0 ? [`${asRecorded} taken as recorded, from before rules were numbered`] : []),
     ...Object.entries(things).map(([list, count]) => `${list} ${count}`),
   ].join('; ');
 }

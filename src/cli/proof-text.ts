@@ -37,8 +37,8 @@ function quorumWords({ rootQuorum, isRootQuorumOnly }: Proof): string {
 }
 
 function partText(terminal: Terminal, part: PartProof): string {
-  const { of, policies } = part;
-  const title = of === undefined ? '' : `\n${terminal.styled('bold', `Payload ${printable(of)}`)}\n`;
+  const { payload, policies } = part;
+  const title = payload === undefined ? '' : `\n${terminal.styled('bold', `Payload ${printable(payload)}`)}\n`;
   const asked = policies.filter(({ isAsked }) => isAsked);
   const others = policies.length - asked.length;
   return [

@@ -23,7 +23,6 @@ export function eventLines(told: EventTold, last: number): string[] {
 
 function decisionLines(decision: DecisionTold, at: number): string[] {
   const { revision, activityId, activityType, request, outcome, by, rules, policies, votes, again } = decision;
-  const ruled = rules === undefined ? '' : `, rules ${rules}`;
   return [
     ...labelled('activity', [`${activityType} ${activityId}${revision === at ? '' : `, decided at ${revision}`}`]),
     ...labelled('request', [request]),
@@ -36,7 +35,7 @@ function decisionLines(decision: DecisionTold, at: number): string[] {
       }),
     ),
     ...labelled('decision', [
-      `${outcome} by ${by}${ruled}; made again: ${again}`,
+      `${outcome} by ${by}, rules ${rules}; made again: ${again}`,
       ...policies.map(({ policyId, policyName, outcome: each, error, clause }) => {
         const name = policyName === undefined ? policyId : quoted(policyName);
         return `${name} ${each}${becauseOf(clause)}${error === undefined ? '' : `: ${error}`}`;

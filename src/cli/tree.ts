@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { release } from '../config/release.js';
 import { CliCommand } from './command.js';
 import {
   mountActivitiesApprovers,
@@ -6,6 +6,7 @@ import {
   mountActivitiesList,
   mountActivitiesShow,
 } from './commands/activities.js';
+import { mountClockMend } from './commands/clock-mend.js';
 import { mountCompletion } from './commands/completion.js';
 import { mountDoctor } from './commands/doctor.js';
 import { mountHistoryExport } from './commands/history-export.js';
@@ -18,6 +19,7 @@ import { mountPoliciesAsCode } from './commands/policies-as-code.js';
 import { mountProfilesKey, mountProfilesList, mountProfilesUse } from './commands/profiles.js';
 import { mountProofVerify } from './commands/proof-verify.js';
 import { mountQuery } from './commands/query.js';
+import { mountReadModelsBuild } from './commands/read-models-build.js';
 import { mountReplay } from './commands/replay.js';
 import { mountStart } from './commands/start.js';
 import { mountSubmit } from './commands/submit.js';
@@ -40,7 +42,7 @@ export function commandTree(terminal: Terminal, { isForProgram = false } = {}): 
   const { hasColours, columns } = terminal.surroundings;
   const tree = new CliCommand(terminal, 'countersign')
     .description('Open, self-hostable, event-sourced coordinator for signed activities.')
-    .version(version())
+    .version(release())
     .exitOverride()
     .showHelpAfterError(isForProgram ? false : '(add --help for usage)')
     .configureOutput({
@@ -99,6 +101,8 @@ export function commandTree(terminal: Terminal, { isForProgram = false } = {}): 
   mountHistoryExport(history);
   mountHistoryFork(history);
   mountKekRotate(tree.command('kek').summary('the key-encryption key'));
+  mountReadModelsBuild(tree.command('read-models').summary('the read models, which queries read'));
+  mountClockMend(tree.command('clock').summary('the time of an organization'));
   mountWebhooksRedeliver(tree.command('webhooks').summary('webhook deliveries'));
   mountProofVerify(tree.command('proof').summary('boot proofs and app proofs'));
 
@@ -112,9 +116,4 @@ function listing(tree: CliCommand, name: string): CliCommand {
   return tree
     .command(name)
     .description(`\`countersign ${name}\` alone is \`countersign ${name} list\`, with its options.`);
-}
-
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;
 }

@@ -1,13 +1,16 @@
 import { join } from 'node:path';
 import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
-import { openForReading } from '../ledger/stores/open-event-store.js';
+import type { EventReader } from '../ledger/event-store.js';
+import { eventsFile, openForReading } from '../ledger/stores/open-event-store.js';
 import { KeptProgress } from '../replay/kept-progress.js';
 import { SavedHeads } from '../replay/saved-heads.js';
 import { RowsAgain, type RowsCompared } from '../replay/rows-again.js';
 import { verifyHistory, type Verification } from '../replay/verify.js';
+import { keepHeapSmall } from '../threads/new-space.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
+import { damagedFiles, type DamagedFile } from './damaged-files.js';
 import { exitCodes } from './exit-codes.js';
 import { printable } from './layout.js';
 import { progressBar } from './progress.js';
@@ -20,35 +23,49 @@ export interface VerifyOptions extends StoreOptions {
   readonly rows: boolean;
   readonly progress?: string;
   readonly heads?: string;
+  readonly since?: string;
   /** Asks the coordinator of a profile, instead of opening the store. */
   readonly profile?: string;
 }
 
 /** Verifies a whole store; see docs/how-to/verify-history.md. */
 export async function verify(terminal: Terminal, options: VerifyOptions): Promise<Outcome> {
-  const { json, quiet, rows: withRows, progress, heads: headsFile, profile } = options;
+  const { json, quiet, rows: withRows, progress, heads: headsFile, since: sinceFile, profile } = options;
   checkSource(options);
   if (profile !== undefined) {
-    for (const [name, given] of Object.entries({ progress, heads: headsFile })) {
+    for (const [name, given] of Object.entries({ progress, heads: headsFile, since: sinceFile })) {
       if (given !== undefined) throw new BadUsage(`--${name} is of a store: leave it out with --profile`);
     }
     const { verifyShown } = await import('./shown-history.js');
     return verifyShown(terminal, profile);
   }
   const { eventStore, dataDir } = storeSettings(terminal, options);
-  const heads = headsFile === undefined ? undefined : await savedHeads(terminal.path(headsFile));
-  const store = await openForReading(eventStore, dataDir);
-  const again = withRows ? await RowsAgain.beside(join(dataDir, 'read-models.db'), store) : undefined;
-  const rowsAgain = again instanceof RowsAgain ? again : undefined;
+  keepHeapSmall();
+  let heads: SavedHeads | undefined;
+  let since: SavedHeads | undefined;
+  let store: EventReader | undefined;
+  let rowsAgain: RowsAgain | undefined;
   try {
+    if (headsFile !== undefined) heads = await savedHeads(terminal.path(headsFile), true);
+    if (sinceFile !== undefined) since = await savedHeads(terminal.path(sinceFile), false);
+    const damaged = damagedFiles(eventStore, dataDir);
+    if (damaged.some(({ file }) => file === eventsFile(dataDir))) return damageOutcome(damaged);
+    store = await openForReading(eventStore, dataDir);
+    const isWithRows = withRows && since === undefined && damaged.length === 0;
+    const again = await rowsBeside(isWithRows, join(dataDir, 'read-models.db'), store);
+    rowsAgain = again instanceof RowsAgain ? again : undefined;
+    let rows: RowsCompared | undefined;
+    const compareRows = async () => (rows ??= await rowsAgain?.compared());
     const isShown = !quiet && !json && terminal.surroundings.showsProgress;
     const started = performance.now();
     const verification = await verifyHistory(store, {
       registry: buildRegistry(activities),
       threads: true,
       heads,
+      since,
+      isAllRight: async () => damaged.length === 0 && !(await compareRows())?.differences.length,
       ...(progress === undefined ? {} : { progress: new KeptProgress(terminal.path(progress)) }),
-      ...(rowsAgain ? { onEvent: (recorded) => rowsAgain.take(recorded) } : {}),
+      ...(rowsAgain ? { onEvent: (recorded) => rowsAgain?.take(recorded) } : {}),
       ...(isShown
         ? {
             onProgress: (events: number, share: number) =>
@@ -57,24 +74,56 @@ export async function verify(terminal: Terminal, options: VerifyOptions): Promis
         : {}),
     });
     if (isShown) terminal.error('\r\x1b[K');
-    const rows = verification.isCut ? undefined : await rowsAgain?.compared();
+    if (!verification.isCut) await compareRows();
+    const compared = Math.max(heads?.count ?? 0, since?.count ?? 0);
     const whole: Whole = {
       ...verification,
-      ...(heads?.count ? { heads: heads.count } : {}),
-      ...rowsOf(rows, typeof again === 'string' ? again : undefined),
+      ...(compared ? { heads: compared } : {}),
+      ...rowsOf(rows, since && withRows ? '--since leaves them out' : typeof again === 'string' ? again : undefined),
     };
-    const isWrong = whole.findings.length + (whole.rows?.differences.length ?? 0) > 0;
-    if (!isWrong) await heads?.write();
-    return { text: asText(whole), json: whole, exitCode: isWrong ? exitCodes.failed : exitCodes.done };
+    const isWrong = whole.findings.length + (whole.rows?.differences.length ?? 0) + damaged.length > 0;
+    const text = `${damageText(damaged)}${asText(whole)}`;
+    const shown = damaged.length > 0 ? { ...whole, damaged } : whole;
+    return { text, json: shown, exitCode: isWrong ? exitCodes.failed : exitCodes.done };
   } finally {
     await rowsAgain?.close();
-    await store.close();
+    await store?.close();
+    heads?.close();
+    since?.close();
   }
 }
 
-async function savedHeads(file: string): Promise<SavedHeads> {
+/** Rows to compare with, or why there are none: they are a cache, so nothing depends on them. */
+async function rowsBeside(
+  isWanted: boolean,
+  file: string,
+  store: EventReader,
+): Promise<RowsAgain | string | undefined> {
+  if (!isWanted) return undefined;
   try {
-    return await SavedHeads.read(file);
+    return await RowsAgain.beside(file, store);
+  } catch (error) {
+    return `${file}: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+/** Whatever reads a damaged event store would be wrong or fail, so nothing else is verified. */
+function damageOutcome(damaged: readonly DamagedFile[]): Outcome {
+  return { text: damageText(damaged), json: { damaged }, exitCode: exitCodes.failed };
+}
+
+function damageText(damaged: readonly DamagedFile[]): string {
+  return damaged
+    .map(({ file, problems, toDo }) => {
+      const lines = problems.map((problem) => `  ${printable(problem)}\n`).join('');
+      return `${printable(file)} is damaged:\n${lines}  → ${printable(toDo)}\n`;
+    })
+    .join('');
+}
+
+async function savedHeads(file: string, isNew: boolean): Promise<SavedHeads> {
+  try {
+    return await SavedHeads.read(file, isNew);
   } catch (error) {
     throw new BadUsage(error instanceof Error ? error.message : String(error));
   }
@@ -89,11 +138,12 @@ function rowsOf(rows: RowsCompared | undefined, absent: string | undefined): Pic
 }
 
 function asText({ findings, isCut, rows, heads, ...counts }: Whole): string {
-  const { events, streams, decisions, unnumbered, stamps, stampsNotKept, stampsRedacted } = counts;
+  const { events, eventsSince, streams, decisions, stamps, stampsNotKept, stampsRedacted } = counts;
   const looked = [
     `${events} events in ${streams} streams`,
+    ...(eventsSince === undefined ? [] : [`stamps and decisions of ${eventsSince} events since the saved heads only`]),
     `${stamps} stamps verified${stampsNotKept ? `, ${stampsNotKept} of denials not kept in full` : ''}${stampsRedacted ? `, ${stampsRedacted} redacted` : ''}`,
-    `${decisions} decisions made again${unnumbered ? `, ${unnumbered} of an earlier release folded only` : ''}`,
+    `${decisions} decisions made again`,
     ...(rows?.tables ? [`${rows.rows} rows of the read models built again`] : []),
   ].join('; ');
   const notCompared = (rows?.notCompared ?? []).map((why) => `Read models not compared: ${printable(why)}.\n`).join('');

@@ -157,10 +157,9 @@ export function whatIfLines(found: WhatIfResponse): string[] {
   }
   const { decisions, forOtherReasons, denials, asRecorded } = unchanged;
   const others = forOtherReasons > 0 ? ` (${forOtherReasons} for other reasons)` : '';
-  const old =
-    asRecorded > 0 ? `; ${asRecorded} taken as recorded, from before rules were numbered or of the parent` : '';
+  const parents = asRecorded > 0 ? `; ${asRecorded} of the parent taken as recorded` : '';
   const rest = found.notComplete === undefined ? [] : [`Not complete: ${found.notComplete}.`];
-  return [...lines, '', `Unchanged: ${decisions} decisions${others}; ${denials} denials${old}.`, ...rest];
+  return [...lines, '', `Unchanged: ${decisions} decisions${others}; ${denials} denials${parents}.`, ...rest];
 }
 
 /** A waiting activity, what could become of it, and what can now. */

@@ -19,9 +19,9 @@ export interface LimitSettings {
 
 /** @throws {BadSetting} */
 export function readLimitSettings(given: Given): LimitSettings {
-  const rateLimitKeys = given.text('RATE_LIMIT_REMEMBERED_KEYS');
+  const rateLimitKeys = given.text('RATE_LIMIT_MAX_KEYS');
   if (!/^[1-9]\d{1,6}$/.test(rateLimitKeys) || Number(rateLimitKeys) < 16) {
-    throw new BadSetting('RATE_LIMIT_REMEMBERED_KEYS', rateLimitKeys, 'must be a whole number from 16 to 9999999');
+    throw new BadSetting('RATE_LIMIT_MAX_KEYS', rateLimitKeys, 'must be a whole number from 16 to 9999999');
   }
   return {
     limits: Object.freeze({

@@ -13,6 +13,8 @@ export interface LoginSettings {
    * applies.
    */
   readonly passkeyOrigins: readonly string[];
+  /** What happens to a passkey stamp whose signature counter has not grown: a log line, or also a refusal. */
+  readonly passkeyCounters: 'report' | 'strict';
   /**
    * The only OIDC issuers whose tokens are accepted, compared character by character; if empty, any public https
    * issuer.
@@ -32,6 +34,7 @@ export function readLogins(given: Given): LoginSettings {
   return {
     allowPrivateNetwork,
     passkeyOrigins: passkeyOriginsOf(given.list('WEBAUTHN_ORIGINS')),
+    passkeyCounters: given.oneOf('PASSKEY_COUNTERS', ['report', 'strict']),
     oidcIssuers: issuersOf('OIDC_ISSUERS', given.list('OIDC_ISSUERS'), allowPrivateNetwork),
     socialLinkingIssuers: issuersOf(
       'SOCIAL_LINKING_ISSUERS',

@@ -3,6 +3,14 @@ import type { Given } from './given.js';
 import type { SettingName } from './settings.js';
 import { isWebOrigin, shownAddress } from './urls.js';
 
+/** How captchas are checked (siteverify of Turnstile, hCaptcha or reCAPTCHA). */
+export interface CaptchaSettings {
+  readonly verifyUrl: string;
+  readonly secret: string;
+  /** Undefined: login pages know it, or show no captcha of Turnstile. */
+  readonly siteKey: string | undefined;
+}
+
 /** What this process serves, and how auth proxy and API find and authenticate each other. */
 export interface ProxySettings {
   /** What this process serves: the Activity API, the auth proxy, or both on one port. */
@@ -19,15 +27,18 @@ export interface ProxySettings {
   /** The public URL of the auth proxy, if it is a separate server. */
   readonly authProxyUrl: string | undefined;
   /**
-   * Limits of the auth proxy: requests per minute, and codes of one address in ten minutes, to all contacts and to one;
-   * undefined means no limit.
+   * Limits of the auth proxy: requests per minute, and codes of one address in ten minutes, to all contacts and to one,
+   * and its sign-ups; undefined means no limit.
    */
   readonly proxyLimits: {
     readonly perAddress: number | undefined;
     readonly perConfiguration: number | undefined;
     readonly codesPerAddress: number | undefined;
     readonly perContact: number | undefined;
+    readonly signUpsPerAddress: number | undefined;
   };
+  /** Undefined: sign-ups and codes require no captcha. Contains a secret. */
+  readonly proxyCaptcha: CaptchaSettings | undefined;
 }
 
 /** @throws {BadSetting} */
@@ -65,8 +76,34 @@ export function readProxy(given: Given): ProxySettings {
       perConfiguration: limit(given, 'PROXY_RATE_LIMIT_PER_CONFIGURATION'),
       codesPerAddress: limit(given, 'PROXY_RATE_LIMIT_CODES_PER_ADDRESS'),
       perContact: limit(given, 'PROXY_RATE_LIMIT_PER_CONTACT'),
+      signUpsPerAddress: limit(given, 'PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS'),
     }),
+    proxyCaptcha: captcha(given),
   };
+}
+
+function captcha(given: Given): CaptchaSettings | undefined {
+  const verifyUrl = given.optional('PROXY_CAPTCHA_VERIFY_URL');
+  const secret = given.optional('PROXY_CAPTCHA_SECRET');
+  const siteKey = given.optional('PROXY_CAPTCHA_SITE_KEY');
+  if (verifyUrl === undefined) {
+    if (secret === undefined && siteKey === undefined) return undefined;
+    const rule = 'is required when PROXY_CAPTCHA_SECRET or PROXY_CAPTCHA_SITE_KEY is set';
+    throw new BadSetting('PROXY_CAPTCHA_VERIFY_URL', '', rule);
+  }
+  const url = URL.canParse(verifyUrl) ? new URL(verifyUrl) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.hash) {
+    const rule = 'must be a URL such as https://challenges.cloudflare.com/turnstile/v0/siteverify';
+    throw new BadSetting('PROXY_CAPTCHA_VERIFY_URL', shownAddress(verifyUrl), rule);
+  }
+  if (url.protocol === 'http:' && !given.flag('ALLOW_PRIVATE_NETWORK')) {
+    const rule = 'must be https unless ALLOW_PRIVATE_NETWORK is true';
+    throw new BadSetting('PROXY_CAPTCHA_VERIFY_URL', shownAddress(verifyUrl), rule);
+  }
+  if (secret === undefined) {
+    throw new BadSetting('PROXY_CAPTCHA_SECRET', '', 'is required when PROXY_CAPTCHA_VERIFY_URL is set');
+  }
+  return Object.freeze({ verifyUrl, secret, siteKey });
 }
 
 function limit(given: Given, name: SettingName): number | undefined {

@@ -13,12 +13,18 @@ export interface ServerSettings {
   readonly publicUrl: string | undefined;
   /** The page that invitations lead to; undefined means this server's own. */
   readonly invitationUrl: string | undefined;
+  /** How activities show `createdAt` and `updatedAt` to clients of which it is not known what they expect. */
+  readonly activityTimestamps: 'text' | 'object';
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'silent';
   /** Time limits for a client to send a request, and its headers, in milliseconds. */
   readonly requestTimeoutMs: number;
   readonly headersTimeoutMs: number;
   /** Take the caller's address from X-Forwarded-For, as set by a proxy in front. */
   readonly trustProxy: boolean;
+  /** How long a server that is told to stop reports that it is not ready, and still serves, in milliseconds. */
+  readonly shutdownDelayMs: number;
+  /** The commit that the build was made from, if it is known. */
+  readonly buildCommit: string | undefined;
 }
 
 /** @throws {BadSetting} */
@@ -46,10 +52,13 @@ export function readServer(given: Given): ServerSettings {
     port: Number(port),
     publicUrl,
     invitationUrl,
+    activityTimestamps: given.oneOf('ACTIVITY_TIMESTAMPS', ['text', 'object']),
     logLevel: given.oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
     requestTimeoutMs: requestTimeout * 1_000,
     headersTimeoutMs: headersTimeout * 1_000,
     trustProxy: given.flag('TRUST_PROXY'),
+    shutdownDelayMs: shutdownDelay(given) * 1_000,
+    buildCommit: given.read('BUILD_COMMIT', buildCommitOf),
   };
 }
 
@@ -57,4 +66,15 @@ function seconds(given: Given, name: SettingName): number {
   const value = given.text(name);
   if (/^[1-9]\d{0,3}$/.test(value)) return Number(value);
   throw new BadSetting(name, value, 'must be a whole number of seconds, from 1 to 9999');
+}
+
+function shutdownDelay(given: Given): number {
+  const value = given.text('SHUTDOWN_DELAY_SECONDS');
+  if (/^\d{1,3}$/.test(value) && Number(value) <= 300) return Number(value);
+  throw new BadSetting('SHUTDOWN_DELAY_SECONDS', value, 'must be a whole number of seconds, from 0 to 300');
+}
+
+function buildCommitOf(value: string): string {
+  if (/^[0-9a-f]{7,64}$/.test(value)) return value;
+  throw new BadSetting('BUILD_COMMIT', value, 'must be a commit id, 7 to 64 hex characters');
 }

@@ -50,9 +50,30 @@ export const settings = [
     'Codes in ten minutes from one address to one contact, through the auth proxy; `0` for no limit.',
   ],
   [
+    'PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS',
+    '20',
+    'Sign-ups in ten minutes from one address through the auth proxy; `0` for no limit.',
+  ],
+  [
+    'PROXY_CAPTCHA_VERIFY_URL',
+    '',
+    'Where the auth proxy checks captchas of sign-ups and codes: siteverify of Turnstile, hCaptcha or reCAPTCHA; none are required if unset.',
+  ],
+  ['PROXY_CAPTCHA_SECRET', '', 'Secret key of the captcha, from its provider.'],
+  [
+    'PROXY_CAPTCHA_SITE_KEY',
+    '',
+    'Site key of Turnstile, with which the React kit shows the captcha (`wallet_kit_client_params`).',
+  ],
+  [
     'ROOT_API_PUBLIC_KEY',
     '',
     'First start only: compressed P-256 public key of the root user, in hex. If set, no private key is created or written.',
+  ],
+  [
+    'ACTIVITY_TIMESTAMPS',
+    'text',
+    '`createdAt` and `updatedAt` of activities: `text` (RFC 3339) or `object` (`{"seconds", "nanos"}`). Typed SDKs that announce themselves always get `object`. Webhooks always have `text`.',
   ],
   ['LOG_LEVEL', 'info', '`fatal`, `error`, `warn`, `info`, `debug` or `silent`.'],
   ['RATE_LIMIT_PER_ADDRESS', '', 'Requests a second from one address; no limit if unset.'],
@@ -63,7 +84,7 @@ export const settings = [
   ],
   ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit if unset.'],
   [
-    'RATE_LIMIT_REMEMBERED_KEYS',
+    'RATE_LIMIT_MAX_KEYS',
     '65536',
     'Number of callers and contacts that each limit remembers, at about 100 bytes each. Active ones are never forgotten: when the number is reached, new ones are refused.',
   ],
@@ -85,9 +106,20 @@ export const settings = [
   ['REQUEST_TIMEOUT', '30', 'Seconds in which a client must send the whole request.'],
   ['TRUST_PROXY', 'false', "`true` takes the caller's address from X-Forwarded-For."],
   [
+    'SHUTDOWN_DELAY_SECONDS',
+    '0',
+    'Seconds that a server which is told to stop reports that it is not ready, and still serves: set it to 5 behind a load balancer.',
+  ],
+  [
+    'MIN_FREE_DISK',
+    '256MiB',
+    'Free space on the disk of DATA_DIR below which the server reports that it is not ready; below four times as much, that it is degraded.',
+  ],
+  ['BUILD_COMMIT', '', 'Commit that this build was made from, for the log and `countersign_build_info`.'],
+  [
     'ALLOW_PRIVATE_NETWORK',
     'false',
-    '`true` allows http, loopback and private addresses for OIDC issuers and webhooks; for development only.',
+    '`true` allows http, loopback and private addresses for OIDC issuers, webhooks and captchas; for development only.',
   ],
   [
     'OIDC_ISSUERS',
@@ -126,19 +158,14 @@ export const settings = [
     'Allowed passkey origins, separated by commas, for organizations that do not set FEATURE_NAME_WEBAUTHN_ORIGINS.',
   ],
   [
-    'REQUIRE_DATA',
-    'false',
-    '`true` refuses to create a new installation if none is found, for example because DATA_DIR is wrong.',
-  ],
-  [
-    'CLOCK_WAS_AHEAD',
-    'false',
-    '`true` starts although the clock is behind what was recorded: for one start, after the clock had been ahead and was set right.',
+    'PASSKEY_COUNTERS',
+    'report',
+    'What a signature counter that has not grown leads to: `report` (a log line and a metric) or `strict` (the stamp is refused, too). Backup-eligible passkeys are exempt.',
   ],
   [
     'RESTORED',
     'false',
-    '`true` for a restored copy that is started only for inspection: it sends no e-mail, text message, webhook or notice.',
+    '`true` starts read-only: queries are answered, activities and votes are refused, nothing is sent. It accepts a store that has lost events, and rebuilds the read models from what is there; the next start without it is normal.',
   ],
   [
     'SANDBOX',

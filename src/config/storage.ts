@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { normalizePublicKey } from '../stamps/keys.js';
 import { BadSetting } from './bad-setting.js';
 import type { Given } from './given.js';
+import type { SettingName } from './settings.js';
 import { shownAddress } from './urls.js';
 
 /** Where data is stored, what seals its secrets, and what the first start creates. */
@@ -19,12 +20,10 @@ export interface StorageSettings {
   readonly kekFile: string;
   /** Hex of the compressed P-256 key of the root user; if set, no private key is created or written. */
   readonly rootApiPublicKey: string | undefined;
-  /** This is a copy for inspection, which sends nothing. */
+  /** Read-only, on whatever the store has: accepts that it may have lost events. */
   readonly restored: boolean;
-  /** Refuses to start without an existing installation. */
-  readonly requireData: boolean;
-  /** Starts although the clock is behind what was recorded. */
-  readonly clockWasAhead: boolean;
+  /** Bytes that must be free on the disk of `dataDir` for this instance to be ready. */
+  readonly minFreeDisk: number;
 }
 
 /** @throws {BadSetting} */
@@ -37,8 +36,7 @@ export function readStorage(given: Given): StorageSettings {
     kekFile: given.optional('KEK_FILE') ?? join(dataDir, 'kek'),
     rootApiPublicKey: given.read('ROOT_API_PUBLIC_KEY', rootApiPublicKeyOf),
     restored: given.flag('RESTORED'),
-    requireData: given.flag('REQUIRE_DATA'),
-    clockWasAhead: given.flag('CLOCK_WAS_AHEAD'),
+    minFreeDisk: bytes(given, 'MIN_FREE_DISK'),
   };
 }
 
@@ -79,4 +77,13 @@ function isCompressedKey(hex: string): boolean {
   } catch {
     return false;
   }
+}
+
+const units = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const;
+
+function bytes(given: Given, name: SettingName): number {
+  const value = given.text(name);
+  const [, count, unit = 'B'] = /^(\d{1,9})\s?(B|KiB|MiB|GiB|TiB)?$/.exec(value) ?? [];
+  if (count !== undefined) return Number(count) * units[unit as keyof typeof units];
+  throw new BadSetting(name, value, 'must be a size such as 256MiB or 2GiB');
 }

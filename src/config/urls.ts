@@ -35,6 +35,16 @@ export function shownAddress(value: string): string {
   return `${scheme}${user ? '…@' : ''}${host}${rest.length > 1 ? `${rest[0]}…` : rest}`;
 }
 
+/** The part of EVENT_STORE that may be shown: `sqlite:`, or scheme and hosts of a server. What cannot be told apart is `…`. */
+export function shownStore(eventStore: string): string {
+  const scheme = schemePattern.exec(eventStore)?.[0];
+  if (scheme === undefined) return eventStore;
+  const hosts =
+    /^(?:[^@/?#]*@)?([^@/?#]*)(?:[/?#][^@]*)?$/.exec(eventStore.slice(scheme.length))?.[1]?.split(',') ?? [];
+  const areHosts = hosts.length > 0 && hosts.every((host) => hostPattern.test(host.replace(/:\d{1,5}$/, '')));
+  return `${scheme}${areHosts ? hosts.join(',') : '…'}`;
+}
+
 /** Undefined if the percent-encoding is invalid. */
 export function decoded(text: string): string | undefined {
   try {

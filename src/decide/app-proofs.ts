@@ -47,7 +47,7 @@ export function proveEnded(ended: Ended, signer: ProofSigner): ActivityEvent {
     const proofPayload = JSON.stringify(payload);
     return { proofPayload, signature: signer.sign(proofPayload) };
   });
-  return { type: 'ActivityProved', data: { activityId, publicKey: signer.publicKey, proofs } };
+  return { type: 'AppProofsIssued', data: { activityId, publicKey: signer.publicKey, proofs } };
 }
 
 function policyOutcome({ organizationId, activityId, type, parameters, ...ended }: Ended) {

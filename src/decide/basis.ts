@@ -1,7 +1,6 @@
 import type { LimitsToCheck, ToReadAhead } from '../activities/define-activity.js';
 import type { ActivitySnapshot } from '../domain/activity/machine.js';
 import type { PreparePorts } from '../ports/prepare.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import { decisionSteps, Steps } from '../domain/steps.js';
 import { ClausesRead } from '../domain/policy/language.js';
 import type { CoordinatorError } from '../domain/errors.js';
@@ -25,12 +24,10 @@ export interface Basis {
   readonly revision: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Budget of the decision; by default, all that its rules allow. */
+  /** Budget of the decision; by default, all of it. */
   readonly steps?: Steps | undefined;
   /** Clauses of the organization's policies, parsed once for a page of activities. */
   readonly clauses?: ClausesRead | undefined;
-  /** Number of the rules that decide: today's, unless old history is decided again. */
-  readonly rules?: number | undefined;
   /**
    * What may be read here; for anything that takes long, `ReadFirst` is thrown. If absent, everything is read in place.
    */
@@ -117,7 +114,7 @@ export type DecisionResult =
 /** One budget for one decision, which parses each clause once. */
 export function metered(basis: Basis): MeteredBasis {
   if (isMetered(basis)) return basis;
-  const { steps = new Steps(decisionSteps(basis.rules ?? rulesNumber)), clauses = clausesOf(basis) } = basis;
+  const { steps = new Steps(decisionSteps), clauses = clausesOf(basis) } = basis;
   return { ...basis, steps, clauses };
 }
 
@@ -139,11 +136,9 @@ export function tenantOf({ organizationId, parentOrganizationId }: OrganizationV
 export function limitsToCheck({
   organization: { parentOrganizationId },
   limits: set,
-  rules,
-}: Pick<Basis, 'organization' | 'limits' | 'rules'>): LimitsToCheck {
+}: Pick<Basis, 'organization' | 'limits'>): LimitsToCheck {
   return {
-    limits: limitsInForce(parentOrganizationId !== undefined, set?.organization, rules),
-    subOrganizationLimits: limitsInForce(true, set?.subOrganizations, rules),
-    ...(rules === undefined ? {} : { rules }),
+    limits: limitsInForce(parentOrganizationId !== undefined, set?.organization),
+    subOrganizationLimits: limitsInForce(true, set?.subOrganizations),
   };
 }

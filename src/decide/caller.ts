@@ -31,6 +31,8 @@ export interface VerifiedPasskey {
   /** The public key that verified it: COSE, base64url. */
   readonly publicKey: string;
   readonly signCount: number;
+  /** The highest counter seen under the same parent; undefined if the counters of this passkey say nothing. */
+  readonly highestSeen?: number | undefined;
 }
 
 /**
@@ -111,17 +113,10 @@ function checkProxy({ definition, type }: ActivityVersion, home: OrganizationVie
  * @throws {CoordinatorError} UNAUTHENTICATED
  */
 function checkPasskeyUnchanged(passkey: VerifiedPasskey, authenticator: NonNullable<Caller['authenticator']>): void {
-  const isCounted = passkey.signCount > 0 || authenticator.signCount > 0;
-  const isStale = isCounted && passkey.signCount <= authenticator.signCount;
-  if (passkey.publicKey === authenticator.publicKey && !isStale) return;
-  throw counterNotAbove(passkey.signCount, authenticator.signCount);
-}
-
-/** For a passkey that has stamped since, or was cloned. */
-export function counterNotAbove(signCount: number, highest: number): CoordinatorError {
-  return new CoordinatorError(
+  if (passkey.publicKey === authenticator.publicKey) return;
+  throw new CoordinatorError(
     'UNAUTHENTICATED',
-    `could not verify WebAuthN signature: signature counter ${signCount} is not above ${highest}; stamp the request again`,
+    'could not verify WebAuthN signature: the passkey was replaced meanwhile; stamp the request again',
     { category: 'SIGNATURE_INVALID' },
   );
 }

@@ -1,47 +1,78 @@
+import { longestLeadMs } from '../domain/organization/clock-mends.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Clock } from '../ports/clock.js';
 import { lastTime } from '../ledger/recorded-time.js';
 
-/**
- * How far a clock may be behind the last event of a stream, in milliseconds: the tolerated difference between clocks of
- * one installation.
- */
+/** The tolerated difference between clocks of one installation, in milliseconds. */
 export const toleranceMs = 5_000;
 
 /**
  * The time of the decision, in milliseconds since the epoch: the clock's, but never before the last event of the
- * organization, or of the parent if its credentials are valid here (security rule R8). What has expired in a stream
- * stays expired.
- * @throws {CoordinatorError} UNAVAILABLE if the clock is too far behind, or has jumped
+ * organization, or of its parent (security rule R8). What has expired in a stream stays expired. A parent that is too far
+ * ahead is passed over: see `checkParentsTime`.
+ * @throws {CoordinatorError} UNAVAILABLE if the clock has stepped ahead, or the organization is too far ahead of it
  */
-export function decisionTime(clock: Clock, ...organizations: readonly (OrganizationView | undefined)[]): number {
-  const jump = clock.jumped?.() ?? 0;
-  if (jump !== 0) {
-    const direction = jump > 0 ? 'ahead' : 'back';
-    throw undecided(`has jumped ${direction} by ${seconds(Math.abs(jump))} s against its monotonic clock`);
-  }
-  let now = clock.now();
-  for (const organization of organizations) {
-    if (!organization) continue;
-    const last = lastTime(organization);
-    const behind = last - clock.now();
-    if (behind > toleranceMs) {
-      const { organizationId } = organization;
-      throw undecided(
-        `is ${seconds(behind)} s behind the last event of organization \`${organizationId}\`, which was recorded at ` +
-          new Date(last).toISOString(),
-      );
-    }
-    now = Math.max(now, last);
-  }
-  return now;
+export function decisionTime(clock: Clock, organization: OrganizationView, parent?: OrganizationView): number {
+  checkClockTrusted(clock);
+  return timeIn(clock, organization, parent);
 }
 
-function undecided(what: string): CoordinatorError {
+/** @throws {CoordinatorError} UNAVAILABLE while a step ahead is not trusted */
+export function checkClockTrusted(clock: Clock): void {
+  const jump = clock.jumped?.() ?? 0;
+  if (jump !== 0) throw steppedAhead(jump);
+}
+
+/**
+ * The time by which readers are known: as that of decisions, but while a step ahead is not trusted yet, the later of both times, so
+ * that what may have expired reads nothing.
+ * @throws {CoordinatorError} UNAVAILABLE if the organization is too far ahead of the clock
+ */
+export function readingTime(clock: Clock, organization: OrganizationView, parent?: OrganizationView): number {
+  return Math.max(clock.latest?.() ?? 0, timeIn(clock, organization, parent));
+}
+
+function timeIn(clock: Clock, organization: OrganizationView, parent: OrganizationView | undefined): number {
+  const own = lastTime(organization);
+  if (!follows(clock, organization)) throw tooFarAhead(organization, own - clock.now());
+  const parents = parent && follows(clock, parent) ? lastTime(parent) : -Infinity;
+  return Math.max(clock.now(), own, parents);
+}
+
+/**
+ * Refuses what relies on the parent's credentials or tokens while the parent is too far ahead of the clock.
+ * @throws {CoordinatorError} UNAVAILABLE
+ */
+export function checkParentsTime(clock: Clock, parent: OrganizationView): void {
+  if (!follows(clock, parent)) throw tooFarAhead(parent, lastTime(parent) - clock.now());
+}
+
+/** Whether the clock can continue from the last event of an organization. */
+function follows(clock: Clock, organization: OrganizationView): boolean {
+  const { organizationId } = organization;
+  const last = lastTime(organization);
+  const lead = last - clock.now();
+  const isNear = lead <= toleranceMs || (clock.follow?.(last, organizationId) ?? lead <= longestLeadMs);
+  if (isNear) clock.caughtUp?.(organizationId);
+  return isNear;
+}
+
+function steppedAhead(jump: number): CoordinatorError {
   return new CoordinatorError(
     'UNAVAILABLE',
-    `the clock of this coordinator ${what}: it decides nothing until the clock is right; send the same request again later`,
+    `the clock of this coordinator has stepped ahead by ${seconds(jump)} s: it decides nothing until the new time has run steadily ` +
+      'for a minute; send the same request again later',
+    { retryAfterSeconds: 60 },
+  );
+}
+
+function tooFarAhead({ organizationId }: OrganizationView, lead: number): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    `the clock of this coordinator is ${seconds(lead)} s behind the last event of organization \`${organizationId}\`, so nothing is ` +
+      'decided or read there: if the clock is wrong, its operator must set it; if it is right, and was ahead when that was recorded, the operator must ' +
+      `run \`countersign clock mend ${organizationId}\``,
   );
 }
 

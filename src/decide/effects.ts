@@ -31,7 +31,7 @@ export function execute(
   prepared: Prepared,
   word?: Word,
 ) {
-  const { registry, organization, now, rules = rulesNumber } = basis;
+  const { registry, organization, now } = basis;
   const limits = limitsToCheck(basis);
   definition.check?.(intent, organization, limits);
   if (prepared && 'refusal' in prepared) throw prepared.refusal;
@@ -45,14 +45,12 @@ export function execute(
     now,
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,
-    rules,
     ...(word ? { isRootQuorums: word.isRootQuorums } : {}),
     limits: limits.limits,
     subOrganizationLimits: limits.subOrganizationLimits,
   };
   const outcome = definition.decide(intent, context, prepared?.value);
-  // Under rules 1 and 2 each verb checked its limits itself, and some did not.
-  if (rules >= 3) checkLimits(organization, outcome.events, limits.limits);
+  checkLimits(organization, outcome.events, limits.limits);
   // Not during a trial run: the missing approval may still come.
   if (word) checkQuorumMembers(organization, outcome.events, word, 'login' in outcome ? outcome.login : undefined);
   if (!('leavesUnreachable' in outcome && outcome.leavesUnreachable)) {
@@ -69,17 +67,17 @@ export function afterwardsOf(definition: AnyActivity, prepared: Prepared) {
 export function decisionOf(
   { voteId }: Vote,
   { outcome, by, evaluations, among }: Authorization,
-  { revision, rules = rulesNumber, limits }: Basis,
-  more: Pick<Decision, 'authority' | 'found'> = {},
+  { revision, limits }: Basis,
+  more: Pick<Decision, 'authority' | 'resolution'> = {},
 ): Decision {
   const policySet = policySetOfDecision(among, evaluations);
   return {
     voteId,
     outcome,
-    by,
-    policies: evaluations,
+    decidedBy: by,
+    evaluations: evaluations,
     revision,
-    rules,
+    rules: rulesNumber,
     ...(policySet ? { policySet } : {}),
     ...(limits ? { limits } : {}),
     ...more,

@@ -96,8 +96,7 @@ export function recordedChild(
   parentRevision: number,
 ): RecordedChild | undefined {
   if (type !== 'SubOrganizationCreated') return undefined;
-  const { subOrganizationId, founding } = data as SubOrganizationCreated;
-  if (!founding) return undefined;
+  const { subOrganizationId, initialEvents: founding } = data as SubOrganizationCreated;
   const { at, $correlationId: activityId } = metadata as EventMetadata;
   return { subOrganizationId, founding, parentRevision, eventId: id, activityId, at };
 }

@@ -34,10 +34,10 @@ export type About = Pick<AuthorizationRequest, 'resources' | 'parts'>;
 
 /** @throws {CoordinatorError} if it cannot be read */
 export function aboutOf(definition: AnyActivity, intent: object, basis: Basis): About {
-  const { organization, rules } = basis;
+  const { organization } = basis;
   if (definition.resources ?? definition.payloads) readFirst(definition, intent, basis);
-  const parts = definition.payloads?.(intent, organization, rules);
-  return parts ? { parts } : { resources: definition.resources?.(intent, organization, rules) };
+  const parts = definition.payloads?.(intent, organization);
+  return parts ? { parts } : { resources: definition.resources?.(intent, organization) };
 }
 
 /** For a waiting activity. What it is about may be gone or unreadable by now: policies see that, and decide. */
@@ -134,7 +134,7 @@ export function policyContext(
   organization: OrganizationView = basis.organization,
   guest?: User,
 ): AuthorizationContext {
-  const { registry, now, steps, clauses, rules } = basis;
+  const { registry, now, steps, clauses } = basis;
   const { policies, rootQuorum, users } = organization;
   return {
     policies: [...policies.values()],
@@ -146,7 +146,6 @@ export function policyContext(
     tenant: tenantOf(organization),
     steps,
     clauses,
-    rules,
     users: new PolicyUsers(users, guest),
     environment: registry.policyEnvironment,
     now,

@@ -3,6 +3,7 @@ import { languageVocabulary } from '../domain/policy/known-literals.js';
 import { policyEnvironment, type PolicyEnvironment } from '../domain/policy/namespaces.js';
 import { publishedActions, publishedResources, publishedTypes } from '../domain/policy/published-names.js';
 import { resourceNamespaces } from '../domain/policy/resource-namespaces.js';
+import { acceptedParameters } from '../wire/absent.js';
 import type { PolicyType } from '../domain/policy/types.js';
 
 /** One wire version of a verb. */
@@ -120,14 +121,16 @@ export function isVote(definition: AnyDefinition): definition is AnyVote {
 
 /** The newest intent of a recorded activity, whatever version was submitted. It was validated then. */
 export function newestIntent(version: ActivityVersion, intent: object): object {
-  if (!version.lift) return intent;
-  const known = lifted.get(intent) ?? version.lift(intent);
-  lifted.set(intent, known);
-  return known;
+  const known = newest.get(intent);
+  if (known) return known;
+  const accepted = acceptedParameters(version.intent, intent);
+  const lifted = version.lift ? version.lift(accepted) : accepted;
+  newest.set(intent, lifted);
+  return lifted;
 }
 
 /** The same object each time, because findings about it are cached by identity. */
-const lifted = new WeakMap<object, object>();
+const newest = new WeakMap<object, object>();
 
 /** The definition of a type in history. @throws if this build no longer has it */
 export function activityVersion(registry: Registry, type: string): ActivityVersion & { definition: AnyActivity } {

@@ -1,6 +1,7 @@
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { activityStatus, afterSubmit } from '../domain/activity/machine.js';
 import { theirsAlone } from '../domain/organization/quorum-members.js';
+import { checkRecordedBytes } from '../domain/organization/limits.js';
 import { checkRoomToWait } from '../domain/organization/open-activities.js';
 import { authorize, couldAllow } from '../domain/policy/authorize.js';
 import type { AuthorizationRequest } from '../domain/policy/types.js';
@@ -54,6 +55,7 @@ export function decideSubmit(
   const isOutOfReach = (authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed';
   if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach)
     throw denialOf(authorization, asking(), [voter], context, reader);
+  if (!authority) checkRecordedBytes(basis.organization, vote.message, basis.now, limitsToCheck(basis).limits);
   readFirst(definition, intent, basis);
   if (definition.recall && !prepared) definition.check?.(intent, basis.organization, limitsToCheck(basis));
   if (outcome === 'allow' && definition.recall && !prepared) return 'prepare-first';
@@ -63,7 +65,7 @@ export function decideSubmit(
     ...(authority
       ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }
       : {}),
-    ...(submission.found ? { found: submission.found } : {}),
+    ...(submission.found ? { resolution: submission.found } : {}),
   });
   const submitted: ActivityEvent = {
     type: 'ActivitySubmitted',

@@ -44,13 +44,11 @@ export function decideVote(
     const status = activityStatus(voted);
     return {
       outcome: 'deny-explicit',
-      events: [{ type: 'ActivityRejected', data: { activityId, status, vote, rules: basis.rules ?? rulesNumber } }],
+      events: [{ type: 'ActivityRejected', data: { activityId, status, vote, rules: rulesNumber } }],
     };
   }
 
-  if ((basis.rules ?? rulesNumber) >= 7) {
-    checkRoomForVote(basis.organization, open, vote.message, limitsToCheck(basis).limits);
-  }
+  checkRoomForVote(basis.organization, open, vote.message, limitsToCheck(basis).limits);
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
   const asked = (found.authorization ??= authorize(question, [...approvals, voter], context));

@@ -25,7 +25,7 @@ export interface WaitsFor {
     readonly policyName: string;
     readonly clause?: ReturnType<typeof clauseOf>;
     /** The payload that it is missing for, if not for all. */
-    readonly of?: string;
+    readonly payload?: string;
   })[];
   readonly rootQuorum?: ApprovalsMissing;
   /** The root quorum member whose own approval is also needed, unless the quorum approves. */
@@ -38,21 +38,21 @@ export function waitsForOf(
   memberId: string | undefined,
   organization: OrganizationView,
 ): WaitsFor {
-  const named = policies.slice(0, mostPolicies).map(({ policyId, of, because, fewest, userIds }) => ({
+  const named = policies.slice(0, mostPolicies).map(({ policyId, payload, because, fewest, userIds }) => ({
     policyId,
     policyName: organization.policies.get(policyId)?.policyName ?? '',
-    ...(of === undefined ? {} : { of }),
+    ...(payload === undefined ? {} : { payload }),
     ...(because ? { clause: clauseOf(because) } : {}),
     ...(fewest ? { approvalsMissing: fewest } : {}),
     approverIds: userIds.slice(0, mostNamed),
   }));
   const nameOf = (userId: string): string => quoted(organization.users.get(userId)?.userName ?? userId);
-  const ways = named.map(({ policyName, clause, of, approvalsMissing }, index) => {
+  const ways = named.map(({ policyName, clause, payload, approvalsMissing }, index) => {
     const whose = oneOf(policies[index]!.userIds.map(nameOf));
     const rule = clause ? `: ${clause.text}` : '';
     return (
       `${approvals(approvalsMissing)}${whose && ` from ${whose}`} (policy ${quoted(policyName)}${rule})` +
-      (of === undefined ? '' : `, for ${of}`)
+      (payload === undefined ? '' : `, for ${payload}`)
     );
   });
   const member = memberId === undefined ? [] : [`the approval of ${nameOf(memberId)}, who is affected`];

@@ -1,3 +1,4 @@
+import { mailAddress } from '../domain/contact-key.js';
 import { invalidFields } from '../domain/errors.js';
 import type { Message } from './delivery.js';
 
@@ -14,7 +15,10 @@ const maxHtmlLength = 256 * 1024;
 const maxHeaderLength = 255;
 const maxAddressLength = 254;
 
-const isEmail = (text: string): boolean => text.length <= maxAddressLength && emailPattern.test(text);
+const isEmail = (text: string): boolean => {
+  const address = mailAddress(text);
+  return address.length <= maxAddressLength && emailPattern.test(address);
+};
 
 /**
  * Refuses what must not reach a carrier. Errors never quote the texts, which may contain a code.

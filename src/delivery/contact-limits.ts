@@ -1,7 +1,9 @@
 import { mailboxOf } from '../domain/contact-key.js';
 import { CoordinatorError, limitExceeded } from '../domain/errors.js';
+import { longestLeadMs } from '../domain/organization/clock-mends.js';
 import type { DomainEvent } from '../domain/organization/event.js';
 import { LatestEntries } from '../fairness/latest-entries.js';
+import { appendWithRetry, type Addition } from '../ledger/append-with-retry.js';
 import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import {
   sendsKept,
@@ -11,12 +13,12 @@ import {
   type EventStore,
   type RecordedEvent,
 } from '../ledger/event-store.js';
-import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
+import { emptyTail } from '../ledger/seal.js';
 import type { AskedMessage } from '../ports/delivery.js';
 
 interface Ports {
   readonly store: Pick<EventStore, 'append' | 'last'>;
-  readonly clock: { now(): number };
+  readonly clock: { now(): number; follow?(recordedAt: number): boolean };
   /** Creates a unique id. */
   readonly newId: () => string;
   /**
@@ -33,7 +35,7 @@ interface MessageCounted {
   readonly caller?: string;
 }
 
-/** Contents of a `sends-…` stream. */
+/** Contents of a `message-counts-…` stream. */
 export type SendEvent = DomainEvent<'MessageCounted', MessageCounted>;
 
 interface Limit {
@@ -64,7 +66,7 @@ const perCaller = { toOneContact: 3, anHour: 60 } as const;
 /** Notices to one address within an hour: submitters must not be able to flood approvers. */
 const perApprover = { all: 20, strangers: 10 } as const;
 
-const isStrangers = ({ sender }: MessageCounted): boolean => sender !== 'known';
+const isStrangers = ({ sender }: MessageCounted): boolean => sender !== 'trusted';
 
 const toContact: Limit = {
   most: perContact.all,
@@ -104,8 +106,6 @@ const noticesOfStrangers: Limit = {
   counts: isStrangers,
 };
 
-/** Tolerated difference between clocks of one installation, in milliseconds (docs/adr/0023). */
-const toleranceMs = 5_000;
 /** Each conflict means that another coordinator has counted a message, so a limit is reached long before. */
 const mostTries = 2 * sendsKept;
 /** About 200 bytes each. */
@@ -121,6 +121,7 @@ export class ContactLimits {
   private readonly turns = new Map<string, Promise<unknown>>();
   /** Limits known to be reached, and until when: reading again could only confirm it. */
   private readonly full: LatestEntries<{ readonly limit: Limit; readonly until: number }>;
+  private readonly startedAt: number;
 
   /** @param mostFull maximum number of streams remembered as full for a while */
   constructor(
@@ -129,6 +130,7 @@ export class ContactLimits {
   ) {
     // Evicting an entry permits nothing: the stream is read again.
     this.full = new LatestEntries(mostFull);
+    this.startedAt = ports.clock.now();
   }
 
   /**
@@ -161,19 +163,19 @@ export class ContactLimits {
     const { sender, organizationId } = asked;
     const stream = await this.stream('contact', mailboxOf(asked.contact));
     // The proxy counts its own clients.
-    if (sender !== 'stranger') {
-      const limits = sender === 'known' ? [toContact] : [byStrangers, toContact];
+    if (sender !== 'untrusted') {
+      const limits = sender === 'trusted' ? [toContact] : [byStrangers, toContact];
       return { contact: { stream, limits, message: { sender } } };
     }
     const caller = await this.ports.digest(`caller\0${organizationId}`);
     return {
       contact: { stream, limits: [byCaller(caller), byStrangers, toContact], message: { sender, caller } },
-      ofSender: { stream: `sends-${caller}`, limits: [ofCaller], message: { sender } },
+      ofSender: { stream: `message-counts-${caller}`, limits: [ofCaller], message: { sender } },
     };
   }
 
   private async stream(kind: string, name: string): Promise<string> {
-    return `sends-${await this.ports.digest(`${kind}\0${name}`)}`;
+    return `message-counts-${await this.ports.digest(`${kind}\0${name}`)}`;
   }
 
   /** Refuses what `take` would refuse, without counting. */
@@ -186,13 +188,13 @@ export class ContactLimits {
   private take(count: Count): Promise<void> {
     return this.inTurn(count.stream, async () => {
       this.refuseFull(count);
-      for (let tries = 0; tries < mostTries; tries++) {
+      const decide = async () => {
         const tail = await this.read(count.stream);
         const now = this.timeAfter(tail);
         this.refuseMore(count, tail, now);
-        if (await this.append(count, tail.at(-1), now)) return;
-      }
-      throw uncounted('too many messages are being counted at the same time');
+        return this.addition(count, tail.at(-1), now);
+      };
+      await appendWithRetry(this.ports.store, count.stream, decide, { attempts: mostTries }).catch(asUncounted);
     });
   }
 
@@ -208,11 +210,11 @@ export class ContactLimits {
     for (const limit of limits) {
       const { most, windowMs } = limit;
       const counted = tail.filter(
-        (event) => timeOf(event) > now - windowMs && limit.counts(event.data as MessageCounted),
+        (event) => this.sentAt(event, now) > now - windowMs && limit.counts(event.data as MessageCounted),
       );
       const leaving = counted.at(-most);
       if (!leaving) continue;
-      const until = timeOf(leaving) + windowMs;
+      const until = this.sentAt(leaving, now) + windowMs;
       this.full.set(keyOf(stream, limit), { limit, until });
       refuse(limit, until, now);
     }
@@ -228,37 +230,31 @@ export class ContactLimits {
     return tail;
   }
 
-  /** Whether it was counted: not if another coordinator was faster. */
-  private async append({ stream, message }: Count, last: RecordedEvent | undefined, at: number): Promise<boolean> {
+  private addition({ message }: Count, last: RecordedEvent | undefined, at: number): Addition {
     // INVARIANT: nobody else has this id, or the store would treat two messages as one.
     const id = this.ports.newId();
     const type: SendEvent['type'] = 'MessageCounted';
     const tail = last ? { revision: last.revision, hash: hashOf(last) } : emptyTail;
     const metadata = { at, $correlationId: id, $causationId: id };
-    const { events } = seal(stream, tail, [{ id, type, data: message, metadata }]);
-    try {
-      await this.ports.store.append(stream, events, expectedAfter(tail));
-      return true;
-    } catch (error) {
-      if (error instanceof WrongRevision) return false;
-      return asUncounted(error);
-    }
+    return { tail, facts: [{ id, type, data: message, metadata }] };
   }
 
   /**
-   * Time does not run backwards in a stream (security rule R8). @throws {CoordinatorError} UNAVAILABLE if it would have
-   * to
+   * Time does not run backwards in a stream (security rule R8), unless its last message was counted with a clock that was far ahead:
+   * nothing is decided by these times but how often a contact is written to.
    */
   private timeAfter(tail: readonly RecordedEvent[]): number {
-    const now = this.ports.clock.now();
+    const { clock } = this.ports;
     const last = tail.at(-1);
-    if (!last) return now;
-    const behind = timeOf(last) - now;
-    if (behind <= toleranceMs) return Math.max(now, timeOf(last));
-    throw uncounted(
-      `the clock of this coordinator is ${Math.ceil(behind / 1000)} s behind the last counted message, at ` +
-        new Date(timeOf(last)).toISOString(),
-    );
+    if (!last) return clock.now();
+    const isFar = timeOf(last) - clock.now() > longestLeadMs;
+    if (!isFar && timeOf(last) > clock.now()) clock.follow?.(timeOf(last));
+    return isFar ? clock.now() : Math.max(clock.now(), timeOf(last));
+  }
+
+  /** Messages that were counted with a clock that was far ahead count as if sent when this process started: none counts for longer. */
+  private sentAt(event: RecordedEvent, now: number): number {
+    return timeOf(event) - now > longestLeadMs ? this.startedAt : timeOf(event);
   }
 
   private async inTurn<Result>(stream: string, work: () => Promise<Result>): Promise<Result> {
@@ -282,6 +278,7 @@ function refuse({ name }: Limit, until: number, now: number): void {
 }
 
 function asUncounted(error: unknown): never {
+  if (error instanceof WrongRevision) throw uncounted('too many messages are being counted at the same time', error);
   if (error instanceof StoreRefused) {
     throw uncounted('the event store refuses access, which its operator must fix', error);
   }

@@ -1,3 +1,4 @@
+import { mailAddress } from '../domain/contact-key.js';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { createTransport } from 'nodemailer';
 import type { MailFrom, SmtpServer } from '../config/messages.js';
@@ -49,12 +50,13 @@ export class SmtpCarrier implements Carrier {
   async carry(message: AcceptedMessage, signal: AbortSignal): Promise<void> {
     const { to, subject, text, html } = message;
     const { address, name, replyTo } = this.#sender(message);
+    const mailbox = mailAddress(to);
     try {
       await this.#transport.sendMail({
         // Objects instead of text: nothing in a name or an address is parsed again.
         from: { name, address },
-        to: { name: '', address: to },
-        envelope: { from: address, to: [to] },
+        to: { name: '', address: mailbox },
+        envelope: { from: address, to: [mailbox] },
         messageId: `<${message.id}@${domainOf(address)}>`,
         ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
         ...(subject === undefined ? {} : { subject }),
@@ -137,7 +139,9 @@ function senders(server: SmtpServer, mailFrom: MailFrom | undefined): (message: 
   const address = mailFrom?.address ?? addressFor(server);
   const name = mailFrom?.name ?? defaultName;
   const domains = mailFrom && new Set([domainOf(mailFrom.address), ...mailFrom.domains]);
-  return ({ from, fromName, replyTo }) => {
+  const ascii = (text: string | undefined) => (text === undefined ? undefined : mailAddress(text));
+  return ({ fromName, ...message }) => {
+    const [from, replyTo] = [ascii(message.from), ascii(message.replyTo)];
     if (from !== undefined && domains?.has(domainOf(from)) === false) return { address, name, replyTo: undefined };
     return { address: from ?? address, name: fromName || (from === undefined ? name : defaultName), replyTo };
   };

@@ -18,6 +18,19 @@ export interface BootFacts {
   readonly owner: string;
 }
 
+/**
+ * What an operator accepted with RESTORED=true: the store had lost events that read models had seen. The read models were rebuilt from
+ * what was there.
+ */
+export interface RestoreFacts {
+  /** The last event that the read models had seen; its position is a decimal number. */
+  readonly seen: { readonly stream: string; readonly revision: number; readonly position: string };
+  /** Position of the last event that was there, a decimal number; -1 if there was none. */
+  readonly head: string;
+}
+
 export type BootEvent =
   /** DER, base64: the root of a software attestor's certificates. */
-  DomainEvent<'AttestationRootIssued', { certificate: string }> | DomainEvent<'CoordinatorBooted', BootFacts>;
+  | DomainEvent<'AttestationRootIssued', { certificate: string }>
+  | DomainEvent<'CoordinatorBooted', BootFacts>
+  | DomainEvent<'HistoryRestored', RestoreFacts>;

@@ -6,13 +6,22 @@ export interface ReadSession {
   readonly credentialId: string;
   /** Seconds since the epoch. */
   readonly expiresAt: number;
+  /** How often the clock of the organization had been mended; the session ends with the next time. */
+  readonly clockMends: number;
 }
 
 /**
  * The public half of a session: base64url of JSON. It states everything and proves nothing; the keyring adds the proof.
  */
-export function readSessionText({ organizationId, userId, credentialId, expiresAt }: ReadSession): string {
-  const claims = { exp: expiresAt, organization_id: organizationId, user_id: userId, credential_id: credentialId };
+export function readSessionText(session: ReadSession): string {
+  const { organizationId, userId, credentialId, expiresAt, clockMends } = session;
+  const claims = {
+    exp: expiresAt,
+    organization_id: organizationId,
+    user_id: userId,
+    credential_id: credentialId,
+    ...(clockMends > 0 ? { clock_mends: clockMends } : {}),
+  };
   return Buffer.from(JSON.stringify(claims)).toString('base64url');
 }
 
@@ -23,11 +32,13 @@ export function readSessionOf(text: string): ReadSession {
     readonly organization_id: string;
     readonly user_id: string;
     readonly credential_id: string;
+    readonly clock_mends?: number;
   };
   return {
     organizationId: claims.organization_id,
     userId: claims.user_id,
     credentialId: claims.credential_id,
     expiresAt: claims.exp,
+    clockMends: claims.clock_mends ?? 0,
   };
 }

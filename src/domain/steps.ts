@@ -2,7 +2,7 @@ import { CoordinatorError } from './errors.js';
 
 /**
  * The cost of each kind of work, in steps of about 100 ns on the machine of `bench/README.md`. `npm run bench:steps`
- * measures it, and fails if something costs more than twice its weight. The weights are part of the numbered rules
+ * measures it, and fails if something costs more than twice its weight. The weights are part of the rules
  * (docs/adr/0039): a used-up budget must give the same decision forever. Fractions are powers of two, so that sums are
  * exact in any order.
  */
@@ -84,12 +84,8 @@ export const mainThreadSteps = 500_000;
  */
 export const readingSteps = 20_000;
 
-/**
- * The budget of a decision under these rules: by rules 4, what is left of the request's meter, however much was read.
- */
-export function decisionSteps(rules: number): number {
-  return rules < 4 ? mainThreadSteps : mainThreadSteps - readingSteps;
-}
+/** The budget of a decision: what is left of the request's meter, however much was read. */
+export const decisionSteps = mainThreadSteps - readingSteps;
 
 /** What reading one request may take, in a separate thread if it is much: a second. */
 export const decodingSteps = 10_000_000;
@@ -201,8 +197,8 @@ export class Meter extends Steps {
   readonly decoding = new Steps(decodingSteps);
 
   /** Steps for a decision on one state; on another state, it starts again with new ones. */
-  decision(rules: number): Steps {
-    return new DecisionSteps(this, decisionSteps(rules));
+  decision(): Steps {
+    return new DecisionSteps(this, decisionSteps);
   }
 
   override take(work: Work, count = 1): void {

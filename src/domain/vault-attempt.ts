@@ -14,7 +14,7 @@ export interface VaultAttempt {
   readonly at: number;
 }
 
-/** The start of such a vault, as read models see it. One of an earlier release may be named anywhere in the stream. */
+/** The start of such a vault, as read models see it. */
 export interface AttemptedVaultEvent {
   readonly type: 'SecretSealed';
   readonly data: {

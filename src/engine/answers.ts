@@ -3,6 +3,7 @@ import type { AnyActivity } from '../activities/define-activity.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { ActivityRecord } from '../domain/activity/record.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
+import { hasTimestampObjects } from '../domain/organization/settings.js';
 import type { User } from '../domain/organization/users.js';
 import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
@@ -15,7 +16,7 @@ import type { DriverMetrics } from '../ports/driver-metrics.js';
 import type { KnownActivities } from '../ports/known-activities.js';
 import { toldOnce } from '../decide/refusals.js';
 import type { Registry } from '../decide/registry.js';
-import type { SubmitRequest } from './requests.js';
+import type { StampedRequest, SubmitRequest } from './requests.js';
 
 /** The response to a submit, and the store position that a reader must have passed to see it. */
 export interface ActivityAnswer {
@@ -27,6 +28,8 @@ export interface ActivityAnswer {
 export function sizeOf({ votes }: { readonly votes: readonly { readonly message: string }[] }): number {
   return votes.reduce((sum, { message }) => sum + message.length, 0);
 }
+
+type Format = Pick<StampedRequest, 'timestampObjects'>;
 
 /**
  * Builds the caller's view of an activity: from the events just recorded, or from the read model if it was known
@@ -44,25 +47,19 @@ export class ActivityAnswers {
   ) {}
 
   /** Executes the request and builds the response, on one meter. @throws {CoordinatorError} as `Driver.drive` does */
-  async to(request: SubmitRequest): Promise<ActivityAnswer> {
+  async to(request: SubmitRequest, { timestampObjects = false }: Format): Promise<ActivityAnswer> {
     const meter = new Meter();
     try {
-      return await this.of(await this.driver.drive(request, meter));
+      return await this.of(await this.driver.drive(request, meter), timestampObjects);
     } finally {
       this.ports.metrics.spent('submit', meter);
     }
   }
 
-  async of({
-    organizationId,
-    organization,
-    activityId,
-    callerUserId,
-    record,
-    position,
-    meter,
-    appended,
-  }: DriveAnswer): Promise<ActivityAnswer> {
+  async of(
+    { organizationId, organization, activityId, callerUserId, record, position, meter, appended }: DriveAnswer,
+    timestampObjects = false,
+  ): Promise<ActivityAnswer> {
     const current = record ?? (await this.known.read(organizationId, activityId, position));
     const { keys, definition } = this.registry.versions.get(current.type)!;
     const unread: Unread = [];
@@ -82,6 +79,7 @@ export class ActivityAnswers {
       now: this.ports.clock.now(),
       told,
       asSubmitted: isSubmitter && appended !== undefined,
+      timestampObjects: timestampObjects || hasTimestampObjects(organization),
     };
     return { activity: activityEnvelope(current, context), position };
   }

@@ -71,6 +71,7 @@ export class Batches {
     let pending = jobs;
     const begun = performance.now();
     let readFrom = begun;
+    let lostAt: number | undefined;
     let head = await loader.held(organizationId);
     for (let attempt = 1; ; attempt++) {
       const { loaded } = head;
@@ -110,13 +111,16 @@ export class Batches {
           for (const job of askedAgain(batch)) await this.settle(organizationId, [job]);
           return [];
         }
-        const isOutOfTime = performance.now() - begun > (this.ports.patienceMs ?? patienceMs);
+        if (!(error instanceof WrongRevision) && !isTooLarge(error)) metrics.appendFailed();
+        // Not from the start: a process that has just started may take as long to read and decide, and has lost once.
+        lostAt ??= performance.now();
+        const isOutOfTime = performance.now() - lostAt > (this.ports.patienceMs ?? patienceMs);
         if (!(error instanceof WrongRevision) || isOutOfTime) {
           // What the store has not confirmed may still have been recorded; what it has refused never will be.
           const decided = error instanceof WrongRevision || isTooLarge(error) ? batch.decided : [];
           const given = [...[...batch.refused, ...decided].map(({ job }) => job), ...batch.left];
           await preparations.lose(...batch.lost, ...given.flatMap(({ attempt }) => attempt ?? []));
-          throw storeRefusal(error, organizationId, attempt);
+          throw storeRefusal(error, organizationId, attempt, performance.now() - begun);
         }
         await preparations.lose(...batch.lost);
         metrics.conflict();

@@ -1,3 +1,4 @@
+import { checkClockTrusted } from '../decide/decision-time.js';
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { attestedElsewhere } from '../decide/refusals.js';
@@ -22,8 +23,10 @@ export class CastVoteHandler implements ICommandHandler<CastVote> {
   ) {}
 
   async execute({ request }: CastVote): Promise<ActivityAnswer> {
+    // Before the time of the request is compared with a time that may be over.
+    checkClockTrusted(this.clock);
     const vote = readSubmit(request, this.registry, this.clock.now());
     if (vote.stamp.kind === 'attested') throw attestedElsewhere(vote.version.type);
-    return this.answers.to(vote);
+    return this.answers.to(vote, request);
   }
 }

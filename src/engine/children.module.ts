@@ -19,11 +19,6 @@ import { Children } from './children.js';
             logger.error({ organizationId, err }, 'a sub-organization could not be founded yet'),
           finished: (organizationId) =>
             logger.warn({ organizationId }, 'a sub-organization was left behind unfounded, and is founded now'),
-          ignored: (organizationIds) =>
-            logger.warn(
-              { count: organizationIds.length, organizationIds: organizationIds.slice(0, 20) },
-              'no parent has recorded these sub-organizations, whose creation was refused or broke off: they do not exist',
-            ),
         }),
     },
   ],

@@ -9,8 +9,6 @@ interface Reports {
   failed(organizationId: string, error: unknown): void;
   /** A founding that a crash had interrupted was completed. */
   finished(organizationId: string): void;
-  /** Sub-organizations of earlier releases whose creation was refused or interrupted: they do not exist. */
-  ignored(organizationIds: readonly string[]): void;
 }
 
 /** Foundings that a sweep completes before it pauses, and the pause in milliseconds. */
@@ -19,6 +17,8 @@ const rest = { every: 100, ms: 10 };
 /** Ensures that exactly those sub-organizations exist that their parents have recorded. */
 export class Children {
   private readonly owed = new Map<string, RecordedChild>();
+  /** Position of the last founding that `finish` completed: no caller of a query can name it. */
+  finishedUpTo = -1n;
 
   constructor(
     private readonly store: EventStore,
@@ -45,23 +45,13 @@ export class Children {
     const word = this.lookUps.recorded(organizationId);
     const child = this.owed.get(organizationId) ?? (word && (await this.childOf(word)));
     if (child?.subOrganizationId !== organizationId) return false;
-    await this.found(child);
+    const position = await this.found(child);
+    if (position > this.finishedUpTo) this.finishedUpTo = position;
     this.reports.finished(organizationId);
     return true;
   }
 
-  /**
-   * Whether the parent has recorded a sub-organization that was founded before it was decided on, as in earlier
-   * releases. The read model says where to look, and the parent's stream decides.
-   */
-  async isConfirmed(organizationId: string): Promise<boolean> {
-    const word = await this.lookUps.recordedByNow(organizationId);
-    const event = word && (await this.eventAt(word));
-    if (event?.type !== 'SubOrganizationCreated') return false;
-    return (event.data as { readonly subOrganizationId: string }).subOrganizationId === organizationId;
-  }
-
-  /** Completes every interrupted founding, and reports sub-organizations that no parent knows. */
+  /** Completes every interrupted founding. */
   async sweep(signal: AbortSignal): Promise<void> {
     let count = 0;
     for (const organizationId of this.lookUps.unfounded()) {
@@ -70,8 +60,6 @@ export class Children {
       // Failures are reported; the sub-organization is founded when someone asks for it.
       await this.finish(organizationId).catch(() => undefined);
     }
-    const unconfirmed = this.lookUps.unconfirmed();
-    if (unconfirmed.length > 0) this.reports.ignored(unconfirmed);
   }
 
   private async childOf(word: ParentsWord): Promise<RecordedChild | undefined> {

@@ -35,7 +35,7 @@ const mostAtOnce = 256;
 /**
  * Gives each proof of a public identifier its place in the order of its parent (docs/adr/0028): reads the proofs of the
  * sub-organizations from the rows, in recorded order, and appends them to the stream of the parent's claims. After a
- * crash, or in an installation from before the order existed, it continues where the rows say.
+ * crash, it continues where the rows say.
  */
 export class ClaimRecorder {
   private working: Promise<void> | undefined;
@@ -93,7 +93,7 @@ export class ClaimRecorder {
     const facts = inOrder(claims, parentId, due).map((data) => ({
       type,
       data,
-      metadata: { at, $correlationId: data.organizationId, $causationId: data.ref },
+      metadata: { at, $correlationId: data.organizationId, $causationId: data.ownerId },
     }));
     const { events } = seal(stream, tail, facts);
     try {
@@ -124,9 +124,9 @@ function inOrder(claims: KnownClaims, parentId: string, due: readonly DueClaim[]
       by === 'request' &&
       first !== undefined &&
       !first.isSettled &&
-      first.by === 'found-request' &&
+      first.by === 'resolved-request' &&
       first.organizationId !== organizationId;
     firsts.set(key, isAbove || !first ? { organizationId, by, isSettled: isAbove } : first);
-    return { kind, value, organizationId, ref, by, ...(isAbove ? { outranks: true as const } : {}) };
+    return { kind, value, organizationId, ownerId: ref, provedBy: by, ...(isAbove ? { outranks: true as const } : {}) };
   });
 }

@@ -7,13 +7,15 @@ import { callerOf, checkMaySubmit } from '../decide/caller.js';
 import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
 import { activityVersion } from '../decide/registry.js';
 import type { Caller } from '../decide/resolve-caller.js';
-import type { ActivityEvent, Vote } from '../domain/activity/events.js';
+import { checkParentsTime } from '../decide/decision-time.js';
+import { isActivityEvent, type Attestation, type Vote } from '../domain/activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { isOfFalseTime } from '../domain/organization/clock-mends.js';
 import { hasLapsed } from '../domain/organization/claims.js';
 import { openByFingerprint, type OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import { uuidV7 } from '../ledger/ids.js';
 import type { NewEvent } from '../ledger/event-store.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
@@ -22,6 +24,7 @@ import type { Course, Decided, DriverPorts, Job, PrepareFirst } from './job.js';
 import { proofOf } from './ended-proofs.js';
 import type { SubmitRequest } from './requests.js';
 import { takeOn } from './take-on.js';
+import { checkCounter } from './passkeys.js';
 import { voteOf } from './vote-of.js';
 
 /**
@@ -57,10 +60,15 @@ export class RequestDecider {
       return { job, answer, added: [] };
     }
 
+    this.checkNeverDenied(organization, request);
     // After known fingerprints: repeating the deletion itself returns that it was done.
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
     if (hasLapsed(organization, today.now)) throw signUpLapsed(organization.organizationId);
     if (job.attempt?.isOver()) return { submitterId: job.attempt.submitterId, leavesTraces: true };
+    // Also after those: the same bytes sent twice are one request.
+    if (this.ports.counters.isStrict || !job.course.isCounterReported) {
+      job.course.isCounterReported = checkCounter(job.passkey, caller, this.ports.counters);
+    }
     const outcome = this.submitOrVote(job, caller, basis, loaded, parent);
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
@@ -82,9 +90,11 @@ export class RequestDecider {
     const { stamp, version, organizationId, attestation } = job.request;
     const asked = { stamp, version, organizationId, attestation, passkey: job.passkey };
     const caller = callerOf(asked, organization, parent, now);
+    const isOfParent = caller.organizationId !== organization.organizationId;
+    if (parent && (isOfParent || isIssuedBy(parent, attestation))) checkParentsTime(this.ports.clock, parent);
     // Set before this user can be denied: a denial names the user.
     job.callerUserId = caller.user.userId;
-    job.request.onKnown?.(organizationId);
+    job.request.onKnown?.(organizationId, caller.credential.id);
     checkMaySubmit(asked, caller, organization, parent);
     return caller;
   }
@@ -114,7 +124,7 @@ export class RequestDecider {
     const heads = `${loaded.hash} ${parent?.hash}`;
     const { begun } = course;
     if (begun?.heads !== heads || today.now - begun.now > longestDecisionMs) {
-      const steps = course.meter.decision(rulesNumber);
+      const steps = course.meter.decision();
       course.begun = { heads, now: today.now, steps, clauses: clausesOf(today), found: {} };
     }
     const { now, steps, clauses, found } = course.begun!;
@@ -126,6 +136,20 @@ export class RequestDecider {
     return (
       recent.get(fingerprint)?.activityId ??
       this.ports.known.findByFingerprint(organization.organizationId, fingerprint)
+    );
+  }
+
+  /**
+   * A request that was denied while the clock was ahead may be of today's time by now. Others may have read it, so it is not decided
+   * again.
+   */
+  private checkNeverDenied(organization: OrganizationView, { timestampMs, fingerprint }: SubmitRequest): void {
+    if (!isOfFalseTime(organization, Number(timestampMs))) return;
+    if (!this.ports.known.wasDenied(organization.organizationId, fingerprint)) return;
+    throw new CoordinatorError(
+      'INVALID_ARGUMENT',
+      `request \`${fingerprint}\` was denied when the clock of this organization was wrong: stamp it again with today's timestampMs`,
+      { category: 'INVALID_TIME' },
     );
   }
 
@@ -183,6 +207,11 @@ export class RequestDecider {
   }
 }
 
+/** Whether a contact token of that organization vouches for the caller. */
+function isIssuedBy({ organizationId }: OrganizationView, attestation: Attestation | undefined): boolean {
+  return attestation?.kind === 'contact' && attestation.organizationId === organizationId;
+}
+
 /** The activity as the events will leave it, with each voter's current data. */
 function recordAfter(
   organization: OrganizationView,
@@ -193,7 +222,7 @@ function recordAfter(
   const voter = ({ userId }: Vote) => organization.users.get(userId);
   const recording = { organizationId: organization.organizationId, at, voter };
   return events
-    .filter((event): event is ActivityEvent => event.type.startsWith('Activity'))
+    .filter(isActivityEvent)
     .reduce<OpenActivity | undefined>(
       (record, event) => evolveRecord(record, event, recording),
       organization.openActivities.get(activityId),

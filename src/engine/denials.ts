@@ -1,8 +1,9 @@
 import { denialStream, type DenialEvent } from '../domain/activity/denial.js';
 import type { CoordinatorError } from '../domain/errors.js';
 import { verifyChain, type EventMetadata } from '../ledger/chain.js';
-import { WrongRevision, type EventStore } from '../ledger/event-store.js';
-import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
+import { appendWithRetry } from '../ledger/append-with-retry.js';
+import type { EventStore } from '../ledger/event-store.js';
+import { emptyTail } from '../ledger/seal.js';
 import type { Clock } from '../ports/clock.js';
 import { PolicyDenial } from '../decide/refusals.js';
 import { storeRefusal } from '../ledger/store-refusals.js';
@@ -128,21 +129,16 @@ export class DenialLog {
 
   private async append(organizationId: string, stream: DenialStream, fingerprint: string, at: number, data: object) {
     const name = denialStream(organizationId);
-    for (let attempt = 1; ; attempt++) {
+    const metadata = { at, $correlationId: fingerprint, $causationId: fingerprint };
+    const decide = async () => {
       await this.catchUp(organizationId, name, stream);
-      const metadata = { at, $correlationId: fingerprint, $causationId: fingerprint };
-      const { events, tail } = seal(name, stream, [{ type: 'ActivityDenied', data, metadata }]);
-      try {
-        await this.store.append(name, events, expectedAfter(stream));
-        stream.revision = tail.revision;
-        stream.hash = tail.hash;
-        return;
-      } catch (error) {
-        // Another coordinator was first, or the outcome is unknown: read the stream again before the next.
-        this.forget(stream);
-        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw error;
-      }
-    }
+      const tail = { revision: stream.revision, hash: stream.hash };
+      // Until this is known to be recorded, the stream has to be read again before the next.
+      this.forget(stream);
+      return { tail, facts: [{ type: 'ActivityDenied', data, metadata }] };
+    };
+    const added = await appendWithRetry(this.store, name, decide, { attempts: maxAttempts });
+    Object.assign(stream, added?.tail);
   }
 
   /** Reads from the last known denial, because there may be years of them. */

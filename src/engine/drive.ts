@@ -46,6 +46,7 @@ export class Driver {
    * @throws {CoordinatorError} every refusal; of a refused request nothing is recorded but a denial
    */
   async drive(request: SubmitRequest, meter = new Meter()): Promise<DriveAnswer> {
+    if (this.ports.isReadOnly) throw readOnly();
     const passkey = await this.passkeyOf(request);
     const course: Course = { meter };
     let outcome = await this.enqueue(request, course, passkey);
@@ -125,4 +126,13 @@ export class Driver {
         .then(() => job.reject(error), job.reject),
     );
   }
+}
+
+function readOnly(): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    'this server is read-only, because it was started with RESTORED=true: it answers queries, and refuses activities and votes; ' +
+      'nothing was recorded',
+    { retryAfterSeconds: 60 },
+  );
 }

@@ -16,7 +16,6 @@ import { submittersOf } from '../decide/submitters.js';
 import { decideSubmit } from '../decide/submit.js';
 import type { Vote } from '../domain/activity/events.js';
 import { evolveRecord } from '../domain/activity/record.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { hasLapsed } from '../domain/organization/claims.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
@@ -27,7 +26,7 @@ import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { DryRunTold } from '../read-models/dry-run.js';
 import type { ProofQuestion } from '../read-models/explanations.js';
 import type { Stamp } from '../stamps/verify.js';
-import { validate } from '../wire/validate.js';
+import { validateParameters } from '../wire/validate.js';
 import { basisOf, checkReadings, readElsewhere, type BasisPorts } from './basis.js';
 import { checkLiveness } from './requests.js';
 
@@ -55,7 +54,7 @@ export class DryRuns {
     const { type, parameters, timestampMs, stamp } = tried;
     const { organizationId } = organization;
     const version = this.versionOf(type);
-    const valid = validate(version.intent, parameters, 'activity.parameters');
+    const valid = validateParameters(version.intent, parameters, 'activity.parameters');
     const intent = version.lift ? version.lift(valid) : valid;
     const parent = await this.ports.loader.parentOf(organization);
     const today = basisOf(this.ports, organization, 0, parent?.organization, meter.reading);
@@ -72,7 +71,7 @@ export class DryRuns {
     const activityId = derivedId('dry run', fingerprint);
     const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs: undefined };
     const found: FoundOut = {};
-    const basis = { ...today, steps: meter.decision(rulesNumber), clauses: clausesOf(today), found };
+    const basis = { ...today, steps: meter.decision(), clauses: clausesOf(today), found };
     try {
       const result = await this.decided(
         () => decideSubmit(basis, submission, vote, voter, undefined),
@@ -147,7 +146,7 @@ function toldOf(result: DecisionResult, basis: Trial, userId: string, meter: Met
   const { organization, now } = basis;
   const recording = { organizationId: organization.organizationId, at: now, voter: () => undefined };
   const open: OpenActivity = evolveRecord(undefined, submitted, recording);
-  const waits = waitsFor({ ...basis, steps: meter.upTo(decisionSteps(rulesNumber)), found: {} }, open, userId);
+  const waits = waitsFor({ ...basis, steps: meter.upTo(decisionSteps), found: {} }, open, userId);
   return { ...told, ...(waits ? { waitsFor: waits } : {}) };
 }
 

@@ -81,8 +81,8 @@ const VOTES_WANTED = Symbol('VotesWanted');
     {
       provide: VOTES_WANTED,
       inject: [CONFIG, VoteNotices, OrganizationLoader],
-      useFactory: ({ voteNotices, restored }: Config, notices: VoteNotices, loader: OrganizationLoader) =>
-        voteNotices && !restored
+      useFactory: ({ voteNotices }: Config, notices: VoteNotices, loader: OrganizationLoader) =>
+        voteNotices
           ? votesWantedByMail(notices, async (organization) => (await loader.parentOf(organization))?.organization)
           : undefined,
     },
@@ -107,7 +107,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
         DRIVER_METRICS,
       ],
       useFactory: (
-        { passkeyOrigins, limits }: Config,
+        { passkeyOrigins, limits, restored }: Config,
         store: EventStore,
         loader: OrganizationLoader,
         registry: Registry,
@@ -142,6 +142,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
           ...(votesWanted ? { votesWanted } : {}),
           reading,
           metrics,
+          isReadOnly: restored,
         }),
     },
     {

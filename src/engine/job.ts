@@ -69,6 +69,8 @@ interface Begun {
 export interface Course {
   readonly meter: Meter;
   begun?: Begun;
+  /** The signature counter of its passkey has not grown, and that was reported. */
+  isCounterReported?: boolean;
 }
 
 export interface Job {
@@ -131,6 +133,8 @@ export interface DriverPorts {
   /** Limits set by the operator; the usual ones if absent. */
   readonly limits?: LimitsOfOperator;
   readonly metrics: DriverMetrics;
-  /** How long a request is decided again when other writers get ahead, in milliseconds; 5 000 by default. */
+  /** Every request is refused, and nothing is recorded. */
+  readonly isReadOnly?: boolean;
+  /** How long a request is decided again once another writer got ahead, in milliseconds; 5 000 by default. */
   readonly patienceMs?: number;
 }

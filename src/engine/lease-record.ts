@@ -8,7 +8,7 @@ import {
   type RecordedEvent,
 } from '../ledger/event-store.js';
 import { emptyTail, seal } from '../ledger/seal.js';
-import { upcast } from '../ledger/upcast.js';
+import { readEvent } from '../ledger/read-event.js';
 import type { Clock } from '../ports/clock.js';
 
 /** The latest known term of a lease. */
@@ -86,14 +86,14 @@ export class LeaseRecord {
    */
   async isLatest(token: number): Promise<boolean> {
     for await (const { type } of this.store.read(this.terms.stream, this.terms.revision + 1)) {
-      if (type !== 'LeaseContinued') return false;
+      if (type !== 'LeaseRenewalStreamOpened') return false;
     }
     return this.latest?.token === token;
   }
 
   /** The start of a term, after everything known. */
   begin(holder: string, ttlMs: number): Draft {
-    return this.draft(this.terms, 'LeaseTaken', { holder, ttlMs });
+    return this.draft(this.terms, 'LeaseAcquired', { holder, ttlMs });
   }
 
   /** A sign of life in the current term. */
@@ -103,7 +103,7 @@ export class LeaseRecord {
 
   /** A sign of life that opens another stream for later renewals. */
   moveOn(): Draft {
-    return this.draft(this.terms, 'LeaseContinued', {});
+    return this.draft(this.terms, 'LeaseRenewalStreamOpened', {});
   }
 
   /** The end of the current term, by its holder. */
@@ -113,7 +113,7 @@ export class LeaseRecord {
 
   /** The end of the current term, by someone who has seen no sign of life for too long. */
   expire(by: string): Draft {
-    return this.draft(this.present(), 'LeaseExpired', { by });
+    return this.draft(this.present(), 'LeaseExpired', { expiredBy: by });
   }
 
   /**
@@ -152,19 +152,19 @@ export class LeaseRecord {
   private async readOn(tail: Tail): Promise<void> {
     for await (const event of this.store.read(tail.stream, tail.revision + 1)) {
       const hash = verifyChain(tail.hash, event);
-      this.take(tail, upcast(event), hash);
+      this.take(tail, { ...event, ...readEvent(event) }, hash);
     }
   }
 
   private take(tail: Tail, { id, type, data, revision }: NewEvent & Pick<RecordedEvent, 'revision'>, hash: string) {
     switch (type) {
-      case 'LeaseTaken': {
+      case 'LeaseAcquired': {
         const { ttlMs } = data as { readonly ttlMs: number };
         this.latest = { id, token: revision, ttlMs, isOver: false };
         this.renewals = emptyTailOf(renewalsStream(this.name, revision));
         break;
       }
-      case 'LeaseContinued':
+      case 'LeaseRenewalStreamOpened':
         this.renewals = emptyTailOf(renewalsStream(this.name, revision));
         // Whoever ended the earlier renewals was too late: this was recorded first.
         this.latest = { ...this.latest!, isOver: false };
@@ -189,7 +189,7 @@ export class LeaseRecord {
     // INVARIANT: nobody else has this id. A store treats equal ids as a repeated append, and would tell two candidates in
     // the same millisecond under the same name that each has the lease; so the id does not derive from the content.
     const id = randomUUID();
-    const $correlationId = type === 'LeaseTaken' ? id : (this.latest?.id ?? id);
+    const $correlationId = type === 'LeaseAcquired' ? id : (this.latest?.id ?? id);
     const metadata = { at: this.clock.now(), $correlationId, $causationId: this.latest?.id ?? id };
     const { events, tail: after } = seal(tail.stream, tail, [{ id, type, data, metadata }]);
     return { tail, event: events[0]!, ...after };

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { organizationStream } from '../domain/organization/organization.js';
-import type { EventMetadata } from '../ledger/chain.js';
+import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import type { EventStore } from '../ledger/event-store.js';
 import { attemptEndsMs } from './attempts.js';
 import type { Clock } from '../ports/clock.js';
@@ -112,14 +112,21 @@ export class LostVaults {
     return false;
   }
 
-  /** What the organization's stream says, because the read model may be behind. */
+  /**
+   * What the organization's stream says, because the read model may be behind.
+   * @throws {BrokenChain} if it is damaged: an altered event may have named the vault
+   */
   private async fateOf({ vaultId, organizationId, revision, at }: UnnamedVault): Promise<'named' | 'lost' | 'open'> {
     const { store, isLive } = this.ports;
     if (isLive(vaultId)) return 'open';
     // If nobody else writes to the store, an attempt that is not this process's own belongs to nobody.
     let isPast = store.exclusive;
     let isEmpty = revision < 0;
-    for await (const { type, data, metadata } of store.read(organizationStream(organizationId), revision + 1)) {
+    let link = revision < 0 ? GENESIS_HASH : undefined;
+    for await (const event of store.read(organizationStream(organizationId), Math.max(0, revision))) {
+      const { type, data, metadata } = event;
+      link = link === undefined ? (metadata as EventMetadata).hash : verifyChain(link, event);
+      if (event.revision <= revision) continue;
       isEmpty = false;
       if (JSON.stringify(data).includes(vaultId)) return 'named';
       // An append of the attempt would be before the first event from a time when it could no longer be recorded.

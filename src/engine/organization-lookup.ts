@@ -2,6 +2,7 @@ import type { OidcPort } from '../ports/oidc.js';
 import type { TokenPort } from '../ports/tokens.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { checkIssuedSinceMend } from '../domain/organization/clock-mends.js';
 import { passkeyClaim, type ClaimedIdentifier, type Found } from '../domain/organization/claims.js';
 import { isExpired, type Dated } from '../domain/organization/credentials.js';
 import { apiKeyOf, passkeyOf } from '../domain/organization/credentials-of-users.js';
@@ -115,12 +116,12 @@ export class OrganizationLookup {
   ): Promise<Place> {
     const { organizationId, parentOrganizationId } = organization;
     if (parentOrganizationId !== undefined) return { organizationId };
-    const { by, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
+    const { rule, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
     const [home] = organizationIds;
-    if (by !== 'proof' || home === undefined) return { organizationId };
+    if (rule !== 'proof' || home === undefined) return { organizationId };
     const theirs = ofChild((await this.ports.loader.load(home)).organization);
     if (!theirs || theirs.createdAt >= own.createdAt) return { organizationId };
-    return { organizationId: home, found: { parentOrganizationId: organizationId, by } };
+    return { organizationId: home, found: { parentOrganizationId: organizationId, rule } };
   }
 
   private async home(
@@ -130,13 +131,13 @@ export class OrganizationLookup {
   ): Promise<Place> {
     // Only a parent has sub-organizations to search.
     if (parentOrganizationId !== undefined) return { organizationId };
-    const { by, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
+    const { rule, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
     const [home, ...more] = organizationIds;
     if (more.length > 0) {
       throw credentialConflict(`more than one sub-organization of \`${organizationId}\` has this credential`);
     }
     if (home === undefined) return { organizationId };
-    return { organizationId: home, found: { parentOrganizationId: organizationId, by } };
+    return { organizationId: home, found: { parentOrganizationId: organizationId, rule } };
   }
 
   private async attestationOf(
@@ -147,7 +148,14 @@ export class OrganizationLookup {
     const { tokens, oidc, clock } = this.ports;
     if (attestedBy === 'STAMP_ATTESTED_SCHEME_P256_OIDC') {
       await this.checkIssuerKnown(oidc.claimedIssuer(token), organization, position);
-      const { issuer, audience, subject } = await oidc.verify(token, { login: { publicKey } });
+      const { issuer, audience, subject, namesOtherClients } = await oidc.verify(token, { login: { publicKey } });
+      if (namesOtherClients) {
+        throw new CoordinatorError(
+          'INVALID_ARGUMENT',
+          'INVALID_OIDC_TOKEN: an attested stamp takes only a token for one client, which it was issued to',
+          { category: 'INVALID_OIDC_TOKEN' },
+        );
+      }
       return { kind: 'identity', issuer, audience, subject };
     }
     const claims = await tokens.verifyVerification(token, clock.now());
@@ -159,8 +167,12 @@ export class OrganizationLookup {
         { category: 'SIGNATURE_INVALID' },
       );
     }
-    const { publicKey: _key, toldAgain: _again, ...proved } = claims;
-    return { kind: 'contact', ...proved };
+    const { organizationId: issuerId, publicKey: _key, toldAgain: _again, clockMends, ...proved } = claims;
+    // Another issuer is refused by `checkIssuer`.
+    const isOwn = issuerId === organization.organizationId;
+    const issuer = isOwn ? organization : (await this.ports.loader.parentOf(organization))?.organization;
+    if (issuer?.organizationId === issuerId) checkIssuedSinceMend('verificationToken', clockMends, issuer);
+    return { kind: 'contact', organizationId: issuerId, ...proved };
   }
 
   /**

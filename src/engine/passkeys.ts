@@ -1,13 +1,20 @@
+import { CoordinatorError } from '../domain/errors.js';
 import { passkeyOf } from '../domain/organization/credentials-of-users.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Stamp } from '../stamps/verify.js';
-import { checkWebAuthnChallenge, isSignedByPasskey, verifyWebAuthnStamp } from '../stamps/webauthn.js';
-import { decisionTime } from '../decide/decision-time.js';
+import {
+  checkWebAuthnChallenge,
+  isBackupEligible,
+  isSignedByPasskey,
+  isStaleCounter,
+  verifyWebAuthnStamp,
+} from '../stamps/webauthn.js';
+import { readingTime } from '../decide/decision-time.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { Clock } from '../ports/clock.js';
 import type { PasskeyCounters } from '../ports/passkeys.js';
-import { counterNotAbove, type VerifiedPasskey } from '../decide/caller.js';
-import { resolveCaller } from '../decide/resolve-caller.js';
+import type { VerifiedPasskey } from '../decide/caller.js';
+import { resolveCaller, type Caller } from '../decide/resolve-caller.js';
 import type { Homes } from '../decide/submitters.js';
 
 /** What verifying passkeys needs. */
@@ -30,7 +37,7 @@ export async function verifyPasskey(
 ): Promise<VerifiedPasskey> {
   checkWebAuthnChallenge(stamp, body);
   const { organizationId } = organization;
-  const now = decisionTime(clock, organization, parent);
+  const now = readingTime(clock, organization, parent);
   const caller = resolveCaller(stamp, organization, parent, now, {
     passkeyKey: await signingKey(stamp, { organization, parent }),
     isParentsToo,
@@ -47,11 +54,34 @@ export async function verifyPasskey(
     origins.length > 0 ? { allowedOrigins: origins } : {},
   );
   const { publicKey, credentialId } = authenticator!;
-  // It has stamped elsewhere under the same parent since: the counter belongs to the passkey, not to an organization.
+  if (isBackupEligible(stamp)) return { publicKey, signCount };
+  // The counter belongs to the passkey, not to an organization: it may have stamped elsewhere under the same parent.
   const familyId = organization.parentOrganizationId ?? organizationId;
-  const highest = signCount > 0 ? await counters.highest(familyId, { credentialId, publicKey }) : 0;
-  if (signCount > 0 && signCount <= highest) throw counterNotAbove(signCount, highest);
-  return { publicKey, signCount };
+  const highestSeen = signCount > 0 ? await counters.highest(familyId, { credentialId, publicKey }) : 0;
+  return { publicKey, signCount, highestSeen };
+}
+
+/**
+ * Reports a signature counter that has not grown, and returns whether it did. It may mean a copy of the passkey, or that requests arrived in another
+ * order than they were stamped.
+ * @throws {CoordinatorError} UNAUTHENTICATED, where counters are strict
+ */
+export function checkCounter(
+  passkey: VerifiedPasskey | undefined,
+  { organizationId, user: { userId }, authenticator }: Caller,
+  counters: Pick<PasskeyCounters, 'isStrict' | 'notGrown'>,
+): boolean {
+  if (passkey?.highestSeen === undefined || !authenticator) return false;
+  const { signCount } = passkey;
+  const highestSeen = Math.max(passkey.highestSeen, authenticator.signCount);
+  if (!isStaleCounter(signCount, highestSeen)) return false;
+  counters.notGrown({ organizationId, userId, credentialId: authenticator.credentialId, signCount, highestSeen });
+  if (!counters.isStrict) return true;
+  throw new CoordinatorError(
+    'UNAUTHENTICATED',
+    `could not verify WebAuthN signature: signature counter ${signCount} is not above ${highestSeen}; stamp the request again`,
+    { category: 'SIGNATURE_INVALID' },
+  );
 }
 
 /**

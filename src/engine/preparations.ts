@@ -1,6 +1,6 @@
 import type { AnyActivity } from '../activities/define-activity.js';
 import { limitsToCheck, type Prepared } from '../decide/basis.js';
-import { decisionTime } from '../decide/decision-time.js';
+import { checkParentsTime, decisionTime } from '../decide/decision-time.js';
 import { activityVersion, newestIntent } from '../decide/registry.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { limitsSetFor } from '../domain/organization/limits.js';
@@ -98,6 +98,7 @@ export class Preparations {
       parent,
       submitterId,
       now: decisionTime(clock, organization, parent),
+      checkParentsTime: () => parent && checkParentsTime(clock, parent),
       newId: () => attempt.newId(),
     };
     try {

@@ -6,7 +6,8 @@ import { DeliveryModule } from '../delivery/delivery.module.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
 import { CONFIG } from '../http/config.token.js';
-import { guardedTarget } from '../http-client/guarded-fetch.js';
+import { HttpClientModule } from '../http-client/http-client.module.js';
+import { OutboundHttp } from '../http-client/outbound-http.js';
 import { InvitationLinks } from '../keyring/invitation-links.js';
 import { KeyringModule } from '../keyring/keyring.module.js';
 import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
@@ -44,7 +45,7 @@ function registrationsOf(path: QueuePath): PreparePorts['verifyRegistration'] {
 
 /** Everything that an activity's `prepare` may use. */
 @Module({
-  imports: [KeyringModule, OidcModule, DeliveryModule, LedgerModule, ReadModelsModule],
+  imports: [HttpClientModule, KeyringModule, OidcModule, DeliveryModule, LedgerModule, ReadModelsModule],
   providers: [
     {
       provide: ORGANIZATIONS,
@@ -65,6 +66,7 @@ function registrationsOf(path: QueuePath): PreparePorts['verifyRegistration'] {
       provide: PREPARE,
       inject: [
         CONFIG,
+        OutboundHttp,
         KEYRING,
         DELIVERY,
         ContactLimits,
@@ -75,7 +77,8 @@ function registrationsOf(path: QueuePath): PreparePorts['verifyRegistration'] {
         ORGANIZATIONS,
       ],
       useFactory: (
-        { allowPrivateNetwork, passkeyOrigins }: Config,
+        { passkeyOrigins }: Config,
+        { check }: OutboundHttp,
         { within, tokens }: OpenKeyring,
         delivery: Delivery,
         contactLimits: ContactLimits,
@@ -85,7 +88,7 @@ function registrationsOf(path: QueuePath): PreparePorts['verifyRegistration'] {
         loader: OrganizationLoader,
         organizations: OrganizationPort,
       ): DriverPorts['prepare'] => {
-        const targets = webhookTargets(guardedTarget({ allowPrivateNetwork }));
+        const targets = webhookTargets(check);
         return (attempt) => ({
           verifyRegistration: registrationsOf(attempt.path),
           passkeyOrigins: (organization) => allowedOrigins(organization, { loader, passkeyOrigins }),

@@ -1,5 +1,5 @@
 import { checkMayRead } from '../decide/caller.js';
-import { decisionTime } from '../decide/decision-time.js';
+import { checkParentsTime, readingTime } from '../decide/decision-time.js';
 import { attestedElsewhere } from '../decide/refusals.js';
 import { refusalOf, resolveCaller, type Caller } from '../decide/resolve-caller.js';
 import { CoordinatorError } from '../domain/errors.js';
@@ -10,7 +10,7 @@ import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { AnyQuery } from '../read-models/define-query.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
-import { signingKey, verifyPasskey, type PasskeyPorts } from './passkeys.js';
+import { checkCounter, signingKey, verifyPasskey, type PasskeyPorts } from './passkeys.js';
 import type { Reader, ReadSessions } from './read-sessions.js';
 import type { OrganizationLookup } from './organization-lookup.js';
 import type { OnKnown } from './requests.js';
@@ -20,6 +20,8 @@ export interface QueryRequest {
   readonly body: Uint8Array;
   readonly by: Stamp | SessionHeader;
   readonly onKnown?: OnKnown | undefined;
+  /** The client gets the times of activities as objects. */
+  readonly timestampObjects?: boolean;
 }
 
 interface Ports extends PasskeyPorts {
@@ -86,11 +88,15 @@ export class QueryReaders {
     // The parent's root quorum reads its sub-organizations' histories: nobody there keeps it out by adding a key of it.
     const isParentsToo = readsHistory === true && parent !== undefined && isOfRootQuorum(by, parent);
     // Read access is decided on the stream's state, so that a revoked credential stops working at once.
-    const now = decisionTime(this.ports.clock, organization, parent);
+    const now = readingTime(this.ports.clock, organization, parent);
     const passkeyKey = by.kind === 'webauthn' ? await signingKey(by, { organization, parent }) : undefined;
     const caller = resolveCaller(by, organization, parent, now, { passkeyKey, isParentsToo });
+    if (parent && caller.organizationId !== organization.organizationId) checkParentsTime(this.ports.clock, parent);
     checkMayRead(path, caller, organization, parent, now);
-    if (by.kind === 'webauthn') await verifyPasskey(by, body, { organization, parent, isParentsToo }, this.ports);
+    if (by.kind === 'webauthn') {
+      const passkey = await verifyPasskey(by, body, { organization, parent, isParentsToo }, this.ports);
+      checkCounter(passkey, caller, this.ports.counters);
+    }
     return { organization, caller };
   }
 

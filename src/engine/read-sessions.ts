@@ -1,10 +1,11 @@
 import type { TokenPort } from '../ports/tokens.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { mendsOf } from '../domain/organization/clock-mends.js';
 import { isExpired } from '../domain/organization/credentials.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import { readSessionOf, type ReadSession } from '../domain/read-session.js';
-import { decisionTime } from '../decide/decision-time.js';
+import { readingTime } from '../decide/decision-time.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { Clock } from '../ports/clock.js';
 import { organizationDeleted } from '../decide/refusals.js';
@@ -43,12 +44,19 @@ export class ReadSessions {
     }
     const claims = readSessionOf(publicHalf);
     const { organization } = await loader.load(claims.organizationId);
-    const now = decisionTime(clock, organization);
+    const now = readingTime(clock, organization);
     if (claims.expiresAt * 1000 <= now) {
       const end = new Date(claims.expiresAt * 1000).toISOString();
       throw new CoordinatorError('UNAUTHENTICATED', `expired read-only session: it ended at ${end}; ${makeAnother}`, {
         category: 'API_KEY_EXPIRED',
       });
+    }
+    if (claims.clockMends !== mendsOf(organization)) {
+      throw new CoordinatorError(
+        'UNAUTHENTICATED',
+        `this read-only session ended when the clock of organization \`${claims.organizationId}\` was mended: ${makeAnother}`,
+        { category: 'API_KEY_EXPIRED' },
+      );
     }
     const isNamed =
       organizationId === claims.organizationId ||

@@ -1,18 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { type CoordinatorError, limitExceeded } from '../domain/errors.js';
-import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
-import { Shares } from '../fairness/shares.js';
+import type { QueuePath } from '../fairness/fair-queue.js';
+import { FairSlots } from '../fairness/fair-slots.js';
 import { shuttingDown, unavailable } from '../threads/unavailable.js';
 import { outcomeIn, type ThreadAnswer } from '../transactions/between-threads.js';
 import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
-
-interface Waiting {
-  readonly job: ToRead;
-  readonly path: QueuePath;
-  readonly resolve: (outcome: ReadingOutcome) => void;
-  readonly reject: (error: CoordinatorError) => void;
-}
 
 export interface ReadingThreadsOptions {
   /** Maximum number of threads; by default one less than the machine has cores, up to four. */
@@ -23,14 +15,9 @@ export interface ReadingThreadsOptions {
   readonly file?: URL;
 }
 
-/** Maximum readings, running or waiting: in total, and for one family of organizations. */
+/** Maximum readings, running or waiting; so many more of organizations that have none. */
 const mostWaiting = 256;
-const shares = { family: 32, strangers: 16, one: 4 };
-const whose = {
-  family: `${shares.family} for a parent with its sub-organizations`,
-  strangers: `${shares.strangers} for the sub-organizations of a parent together`,
-  one: `${shares.one} for one sub-organization`,
-};
+const mostEver = 1_024;
 /** `decodingSteps` take a second; the rest is for starting a thread, on a busy machine. */
 const usualLongestMs = 30_000;
 /** Memory of one thread, in MiB; exceeding it ends the thread and not the process. */
@@ -42,10 +29,7 @@ const heapMib = 512;
  * an outcome, and the request may be sent again.
  */
 export class ReadingThreads {
-  readonly #waiting = new FairQueue<Waiting>();
-  readonly #shares = new Shares(shares);
-  /** Those in progress. */
-  readonly #running: Shares;
+  readonly #slots: FairSlots;
   readonly #idle: Worker[] = [];
   readonly #threads = new Set<Worker>();
   readonly #most: number;
@@ -59,8 +43,13 @@ export class ReadingThreads {
     file = new URL('../transactions/reading-worker.js', import.meta.url),
   }: ReadingThreadsOptions = {}) {
     this.#most = most ?? Math.max(1, Math.min(4, availableParallelism() - 1));
-    const half = Math.max(1, Math.floor(this.#most / 2));
-    this.#running = new Shares({ family: half, strangers: half, one: half });
+    this.#slots = new FairSlots({
+      slots: this.#most,
+      ofFamily: Math.max(1, Math.floor(this.#most / 2)),
+      most: mostWaiting,
+      mostEver,
+      what: 'large transactions and interfaces waiting to be read',
+    });
     this.#longestMs = longestMs;
     this.#file = file;
   }
@@ -69,67 +58,50 @@ export class ReadingThreads {
    * What `read` would return or refuse. `path` is the organization's place in the queue.
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED if too many wait; UNAVAILABLE if the thread was lost
    */
-  read(job: ToRead, path: QueuePath): Promise<ReadingOutcome> {
-    if (this.#isClosed) return Promise.reject(unavailable(shuttingDown));
-    const full = this.#shares.full(path);
-    if (full !== undefined || this.#waiting.size >= mostWaiting) {
-      const most = full === undefined ? `${mostWaiting} in all` : whose[full];
-      return Promise.reject(limitExceeded(`large transactions and interfaces waiting to be read: ${most}`, 1));
+  async read(job: ToRead, path: QueuePath): Promise<ReadingOutcome> {
+    if (this.#isClosed) throw unavailable(shuttingDown);
+    const slot = await this.#slots.enter(path);
+    try {
+      return await this.#run(job, this.#idle.pop() ?? this.#newThread());
+    } finally {
+      slot.leave();
     }
-    return new Promise((resolve, reject) => {
-      this.#shares.take(path);
-      this.#waiting.push(path, { job, path, resolve, reject });
-      this.#start();
-    });
   }
 
   /** Ends the threads; pending readings are refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (let one = this.#waiting.shift(); one; one = this.#waiting.shift()) {
-      one.reject(unavailable(shuttingDown));
-    }
+    this.#slots.close(unavailable(shuttingDown));
     await Promise.all([...this.#threads].map((thread) => thread.terminate()));
   }
 
-  #start(): void {
-    while (this.#idle.length > 0 || this.#threads.size < this.#most) {
-      const next = this.#waiting.shift((path) => this.#running.full(path) === undefined);
-      if (!next) return;
-      this.#run(next, this.#idle.pop() ?? this.#newThread());
-    }
-  }
-
-  #run({ job, path, resolve, reject }: Waiting, thread: Worker): void {
-    this.#running.take(path);
-    let timer: NodeJS.Timeout | undefined = undefined;
-    const end = (isAlive: boolean) => {
-      clearTimeout(timer);
-      // Only these: a worker itself listens to messages from its thread.
-      thread.off('message', hear).off('error', fail).off('exit', exit);
-      if (isAlive) this.#idle.push(thread);
-      else {
-        this.#threads.delete(thread);
-        void thread.terminate();
-      }
-      this.#running.free(path);
-      this.#shares.free(path);
-      this.#start();
-    };
-    const lose = (why: string) => {
-      end(false);
-      reject(unavailable(why));
-    };
-    const hear = (answer: ThreadAnswer) => {
-      end(true);
-      resolve(outcomeIn(answer));
-    };
-    const fail = () => lose('the thread reading it failed');
-    const exit = () => lose('the thread reading it ended');
-    thread.once('message', hear).once('error', fail).once('exit', exit);
-    timer = setTimeout(() => lose(`it was not read within ${this.#longestMs / 1_000} s`), this.#longestMs);
-    timer.unref();
-    thread.postMessage(job);
+  #run(job: ToRead, thread: Worker): Promise<ReadingOutcome> {
+    return new Promise((resolve, reject) => {
+      const end = (isAlive: boolean) => {
+        clearTimeout(timer);
+        // Only these: a worker itself listens to messages from its thread.
+        thread.off('message', hear).off('error', fail).off('exit', exit);
+        if (isAlive) this.#idle.push(thread);
+        else {
+          this.#threads.delete(thread);
+          void thread.terminate();
+        }
+      };
+      const lose = (why: string) => {
+        end(false);
+        reject(unavailable(why));
+      };
+      const hear = (answer: ThreadAnswer) => {
+        end(true);
+        resolve(outcomeIn(answer));
+      };
+      const fail = () => lose('the thread reading it failed');
+      const exit = () => lose('the thread reading it ended');
+      thread.once('message', hear).once('error', fail).once('exit', exit);
+      const late = () => lose(`it was not read within ${this.#longestMs / 1_000} s`);
+      const timer = setTimeout(late, this.#longestMs).unref();
+      thread.postMessage(job);
+    });
   }
 
   #newThread(): Worker {

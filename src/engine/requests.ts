@@ -1,5 +1,5 @@
 import type { Attestation } from '../domain/activity/events.js';
-import { submitLifeMs } from '../domain/activity/liveness.js';
+import { maxAheadMs, submitLifeMs } from '../domain/activity/liveness.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import type { Found } from '../domain/organization/claims.js';
 import { canonicalUuid, DecimalString, Flag, Text, Uuid } from '../wire/fields.js';
@@ -8,13 +8,13 @@ import type { QueuePath } from '../fairness/fair-queue.js';
 import type { Stamp } from '../stamps/verify.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import type { ActivityVersion, Registry } from '../decide/registry.js';
-import { validate } from '../wire/validate.js';
+import { validate, validateParameters } from '../wire/validate.js';
 
 /**
- * Called with the organization of a request as soon as its sender is known there, with some more than once.
+ * Called with the organization and the credential of a request as soon as its sender is known there, for some more than once.
  * @throws {CoordinatorError} that refuses the request
  */
-export type OnKnown = (organizationId: string) => void;
+export type OnKnown = (organizationId: string, credentialId: string) => void;
 
 /** A stamped request as received. The stamp's signature over `body` has been verified, except a passkey's. */
 export interface StampedRequest {
@@ -27,6 +27,8 @@ export interface StampedRequest {
    */
   readonly from?: QueuePath;
   readonly onKnown?: OnKnown | undefined;
+  /** The client gets the times of activities as objects. */
+  readonly timestampObjects?: boolean;
 }
 
 /** A well-formed submit: what it asks for can be decided. */
@@ -66,9 +68,6 @@ class SubmitEnvelope {
   generateAppProofs?: boolean;
 }
 
-/** A request from further in the future than this is refused. */
-const maxAheadMs = 5 * 60 * 1000;
-
 /**
  * Parses a submit: strict JSON, a known type on its own path, within the liveness window, with a valid intent.
  * @throws {CoordinatorError} INVALID_ARGUMENT that says what is wrong
@@ -84,10 +83,16 @@ export function readSubmit(
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
     throw invalidField('parameters', parameters === undefined ? 'is required' : 'must be an object');
   }
-  const { timestampMs, generateAppProofs, organizationId: named } = validate(SubmitEnvelope, rest);
+  // Some clients leave this member of the envelope among the parameters, where no activity has one of that name.
+  const { generateAppProofs: misplaced } = parameters as { readonly generateAppProofs?: unknown };
+  if (misplaced !== undefined && typeof misplaced !== 'boolean') {
+    throw invalidField('parameters.generateAppProofs', 'must be true or false');
+  }
+  const envelope = { ...rest, generateAppProofs: rest['generateAppProofs'] ?? misplaced };
+  const { timestampMs, generateAppProofs, organizationId: named } = validate(SubmitEnvelope, envelope);
   const organizationId = canonicalUuid(named);
   checkLiveness(timestampMs, now);
-  const intent = validate(version.intent, parameters, 'parameters');
+  const intent = validateParameters(version.intent, parameters);
   return {
     version,
     organizationId,

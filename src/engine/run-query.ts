@@ -6,15 +6,18 @@ import { largeBody, thisThread } from '../fairness/turns.js';
 import { activityEnvelope } from '../wire/envelope.js';
 import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
 import { organizationStream } from '../domain/organization/organization.js';
+import { hasTimestampObjects } from '../domain/organization/settings.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import type { Rows } from '../read-models/database.js';
 import { ROWS, type AnyQuery, type QueryContext } from '../read-models/define-query.js';
 import { answerPieces, pageWriter } from '../read-models/pages.js';
+import type { Slot } from '../fairness/fair-slots.js';
 import { answerRoom, smallAnswer } from './answer-room.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { Meter } from '../domain/steps.js';
 import { canonicalUuid } from '../wire/fields.js';
 import { parseStrictJson } from '../wire/strict-json.js';
+import { Children } from './children.js';
 import { Driver } from './drive.js';
 import { hypothetical, sessionRefused } from './dry-run.js';
 import type { Unread } from './voting-rights.js';
@@ -31,11 +34,13 @@ import { validate } from '../wire/validate.js';
 /** Injects the limits of what is stored, as the operator has set them. */
 export const LIMITS = Symbol('Limits');
 
+type EnvelopeArguments = Parameters<typeof activityEnvelope>;
+
 /** The JSON of an answer; if it is long, its UTF-8 in parts. */
 export interface WrittenAnswer {
   readonly json: string | readonly Uint8Array[];
-  /** To be called when it has been read, or never will be. */
-  readonly gone: () => void;
+  /** Of a large one: to be left when it has been read, or never will be. */
+  readonly slot: Slot | undefined;
 }
 
 /** A request to a query path, to be answered from a state that has seen `minPosition`. */
@@ -58,6 +63,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     @Inject(EVENT_STORE) private readonly store: EventStore,
     private readonly runner: ReadModelRunner,
     private readonly loader: OrganizationLoader,
+    private readonly children: Children,
     private readonly readers: QueryReaders,
     private readonly driver: Driver,
     @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
@@ -76,30 +82,37 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       minPosition,
     );
     const { organizationId } = organization;
-    request.onKnown?.(organizationId);
+    request.onKnown?.(organizationId, caller.credential.id);
     const question = { ...asked, organizationId };
     if (definition.readsHistory)
       await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);
-    await this.runner.current(minPosition);
+    // The organization may have been founded just now, after `minPosition`.
+    const { finishedUpTo } = this.children;
+    await this.runner.current(finishedUpTo > minPosition ? finishedUpTo : minPosition);
     const { organizationId: payer } = caller;
     const isOwn = payer === organizationId;
     const turn = organizationPath(payer, isOwn ? organization.parentOrganizationId : undefined);
     const ownTurn = thisThread.next(turn);
     if (ownTurn) await ownTurn;
     const now = this.clock.now();
-    let gone: (() => void) | undefined;
+    const timestampObjects = request.timestampObjects || hasTimestampObjects(organization);
+    let slot: Slot | undefined;
     let isLarge = false;
     // For the whole request, also when it is answered again once more was read.
     const meter = new Meter();
-    const enter = async () => void (gone ??= await answerRoom.enter(turn));
+    const enter = async () => void (slot ??= await answerRoom.enter(turn));
     const threads = this.threads.for({ organization, caller, turn, now, meter, enter });
+    const envelope = (record: EnvelopeArguments[0], rights: EnvelopeArguments[1]['rights']) => {
+      const { keys } = this.registry.versions.get(record.type)!;
+      return activityEnvelope(record, { now, keys, rights, readerId: caller.user.userId, timestampObjects });
+    };
     const answer = (unread: Unread) => {
       const page = pageWriter({
-        room: (bytes) => (bytes > smallAnswer && !gone ? enter() : undefined),
+        room: (bytes) => (bytes > smallAnswer && !slot ? enter() : undefined),
         turn: (bytes) => thisThread.next(turn, { alone: bytes > largeBody }),
       });
       const context: QueryContext = {
-        rows: this.rows,
+        rows: this.runner.readable(this.rows),
         page,
         turn: (bytes) => {
           isLarge ||= bytes > largeBody;
@@ -126,16 +139,11 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
         envelopes: (activityIds) => {
           const rights = this.driver.rights.onPage(organization, activityIds, caller.user.userId, meter, unread);
-          return (record) => {
-            const { keys } = this.registry.versions.get(record.type)!;
-            return activityEnvelope(record, { now, keys, rights: rights(record.activityId) });
-          };
+          return (record) => envelope(record, rights(record.activityId));
         },
         explained: (record) => {
-          const { keys } = this.registry.versions.get(record.type)!;
           const { userId } = caller.user;
-          const rights = this.driver.rights.ifRead(organization, record.activityId, userId, meter, unread);
-          return activityEnvelope(record, { now, keys, rights });
+          return envelope(record, this.driver.rights.ifRead(organization, record.activityId, userId, meter, unread));
         },
         saysNow: (activityId) =>
           this.driver.rights.saysNow(organization, activityId, caller.user.userId, meter, unread),
@@ -150,11 +158,11 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         await this.driver.rights.readUnread(unread, meter);
         answered = await answer([]);
       }
-      if (gone || isLarge) await thisThread.next(turn, { alone: true });
+      if (slot || isLarge) await thisThread.next(turn, { alone: true });
       const json = await joined(answerPieces(answered), () => thisThread.next(turn));
-      return { json, gone: gone ?? (() => undefined) };
+      return { json, slot };
     } catch (error) {
-      gone?.();
+      slot?.leave();
       throw error;
     } finally {
       this.metrics.spent('query', meter);

@@ -1,3 +1,4 @@
+import { checkClockTrusted } from '../decide/decision-time.js';
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ActivityAnswers, type ActivityAnswer } from './answers.js';
@@ -27,7 +28,9 @@ export class SubmitActivityHandler implements ICommandHandler<SubmitActivity> {
   ) {}
 
   async execute({ request, position }: SubmitActivity): Promise<ActivityAnswer> {
+    // Before the time of the request is compared with a time that may be over.
+    checkClockTrusted(this.clock);
     const read = readSubmit(request, this.registry, this.clock.now());
-    return this.answers.to(await this.lookup.ofSubmit(read, position));
+    return this.answers.to(await this.lookup.ofSubmit(read, position), request);
   }
 }

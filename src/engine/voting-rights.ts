@@ -10,7 +10,6 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import type { ClausesRead } from '../domain/policy/language.js';
 import { decisionSteps, decodingSteps, Meter, weights, type Steps } from '../domain/steps.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import type { ToReadAhead } from '../activities/define-activity.js';
 import { basisOf, readElsewhere, type BasisPorts } from './basis.js';
 
@@ -93,7 +92,7 @@ export class VotingRights {
   /** What a question about a waiting activity is asked on, with the steps of a decision. */
   basisOf(organization: OrganizationView, meter: Meter): Basis {
     const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
-    return { ...basis, steps: meter.upTo(decisionSteps(rulesNumber)) };
+    return { ...basis, steps: meter.upTo(decisionSteps) };
   }
 
   private saidToMember<Said>(
@@ -106,7 +105,7 @@ export class VotingRights {
     const open = openToMember(organization, activityId, userId);
     if (!open || meter.left <= 0) return undefined;
     const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
-    return say({ ...basis, steps: meter.upTo(decisionSteps(rulesNumber)) }, open, userId);
+    return say({ ...basis, steps: meter.upTo(decisionSteps) }, open, userId);
   }
 
   /**
@@ -157,7 +156,7 @@ export class VotingRights {
     if (!open) return undefined;
     if (left.left <= 0) return wordsNotComputed;
     const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
-    const steps = left.upTo(decisionSteps(rulesNumber), clauses.spent);
+    const steps = left.upTo(decisionSteps, clauses.spent);
     const words = wordsOf({ ...basis, steps, clauses }, open, userId);
     left.note(JSON.stringify(words ?? {}).length * weights.byteWritten);
     // What ran out of steps may have come out wrong.
@@ -185,7 +184,7 @@ export class VotingRights {
     const look = () => {
       const unread: Unread = [];
       const today = basisOf(this.ports, organization, 0, undefined, meter.reading);
-      const basis = { ...today, steps: meter.upTo(decisionSteps(rulesNumber)) };
+      const basis = { ...today, steps: meter.upTo(decisionSteps) };
       const wanted = this.otherwiseRead(organization, unread, () => approversOf(basis, open), new Set<string>());
       const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
       const toSign = this.otherwiseRead(organization, unread, () => toSignOf(today, open), undefined);
@@ -209,7 +208,7 @@ export class VotingRights {
       const open = organization.openActivities.get(activityId);
       if (!open || organization.isDeleted || !organization.users.has(userId)) return noRights;
       // Each is computed as it would be decided: alone.
-      const steps = meter.upTo(decisionSteps(rulesNumber), clauses.spent);
+      const steps = meter.upTo(decisionSteps, clauses.spent);
       const rights = meter.left > 0 ? rightsOf({ ...basis, steps, clauses }, open, userId) : noRights;
       return meter.left > 0 ? rights : notComputed;
     };

@@ -32,6 +32,11 @@ export class FairQueue<Item> {
     this.#size += 1;
   }
 
+  /** Takes an item that waits out of the queue; nothing if it does not wait. */
+  remove(path: QueuePath, item: Item): void {
+    if (removeFrom(this.#root, path, item)) this.#size -= 1;
+  }
+
   #levelOf(path: QueuePath): Level<Item> {
     let level = this.#root;
     for (const key of path) {
@@ -78,6 +83,18 @@ function shiftFrom<Item>(
     return taken;
   }
   return undefined;
+}
+
+function removeFrom<Item>({ items, below }: Level<Item>, [key, ...rest]: QueuePath, item: Item): boolean {
+  if (key === undefined) {
+    const place = items.indexOf(item);
+    if (place >= 0) items.splice(place, 1);
+    return place >= 0;
+  }
+  const level = below.get(key);
+  const isRemoved = level !== undefined && removeFrom(level, rest, item);
+  if (isRemoved && level.items.length === 0 && level.below.size === 0) below.delete(key);
+  return isRemoved;
 }
 
 function* itemsOf<Item>({ items, below }: Level<Item>): Generator<Item, void, undefined> {

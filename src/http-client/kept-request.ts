@@ -1,6 +1,5 @@
 import { Agent as HttpAgent, request as httpRequest, type AgentOptions, type IncomingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { keptMs } from './kept-connections.js';
 
 /** A request to a server that the operator has named. */
 interface KeptRequest {
@@ -18,6 +17,8 @@ export interface KeptResponse {
   readonly text: string;
 }
 
+/** How long an idle connection is kept, in milliseconds: less than the five seconds after which many servers close it. */
+const keptMs = 4_000;
 const options: AgentOptions = { keepAlive: true, timeout: keptMs };
 
 /**

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 /** Paths for operators, closed to pages of other origins. The auth proxy asks each configuration (`ownCors`). */
 const operatorPaths = /^\/+(?:metrics|health|docs|openapi\.json|internal)(?:[/?#]|$)/i;
 
-const exposedHeaders = ['X-Position', 'ratelimit-limit', 'ratelimit-remaining', 'retry-after'];
+const exposedHeaders = ['X-Position', 'X-Request-Id', 'ratelimit-limit', 'ratelimit-remaining', 'retry-after'];
 /** What a preflight request is told. */
 const preflightOptions: FastifyCorsOptions = {
   origin: '*',
@@ -21,6 +21,8 @@ const preflightOptions: FastifyCorsOptions = {
     'X-Auth-Proxy-Config-ID',
     'X-Captcha-Token',
     'X-Organization-Id',
+    'X-Request-Id',
+    'traceparent',
   ],
   exposedHeaders,
   maxAge: 7_200,
@@ -53,7 +55,7 @@ export function allowOrigins(fastify: FastifyInstance): void {
  * A browser inside the operators' network would read it for pages of others. The router decodes a path before it compares it;
  * what cannot be decoded leads nowhere.
  */
-function isForOperators({ url }: FastifyRequest): boolean {
+export function isForOperators({ url }: FastifyRequest): boolean {
   // The router passes over scheme and host, which a request that came through a forward proxy may still have.
   const [path] = url.replace(/^https?:\/\/.*?\//, '/').split('?', 1);
   try {

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { Catch, HttpException, Inject, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import { Catch, HttpException, Inject, Optional, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { CoordinatorError, grpcNumbers, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
-import { StoreRefused } from '../ledger/event-store.js';
+import { StoreRefused, UnreadableEvent } from '../ledger/event-store.js';
+import { UnreadableOrganizations } from '../ledger/unreadable-organizations.js';
+import { notImplementedPage } from './published-paths.js';
 import { LOGGER } from './logger.js';
 
 /** The HTTP status of each error code (client protocol 3.2), the only such table. */
@@ -49,29 +51,42 @@ function errorBody({ code, message, details, category, retryAfterSeconds }: Coor
 }
 
 /** Refuses a path that Fastify cannot decode; Nest, and so the filter below, never sees such a request. */
-export function refuseUnreadablePath(_error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
+export function refuseUnreadablePath(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = new CoordinatorError('NOT_FOUND', 'the path is malformed: see /docs for the available endpoints');
-  void reply.status(httpStatuses[error.code]).send(errorBody(error));
+  void reply.header('x-request-id', request.id);
+  // No hook runs for such a reply, and Fastify adds a charset to everything but bytes.
+  const bytes = Buffer.from(JSON.stringify(errorBody(error)));
+  void reply.status(httpStatuses[error.code]).header('content-type', 'application/json').send(bytes);
 }
 
 /** Converts any error into the wire format. Errors not meant for the caller are logged under an id, not shown. */
 @Catch()
 export class ErrorsFilter implements ExceptionFilter {
-  constructor(@Inject(LOGGER) private readonly logger: Logger) {}
+  constructor(
+    @Inject(LOGGER) private readonly logger: Logger,
+    /** An auth proxy that runs by itself has none. */
+    @Optional() private readonly unreadable?: UnreadableOrganizations,
+  ) {}
 
   catch(thrown: unknown, host: ArgumentsHost): void {
-    const reply = host.switchToHttp().getResponse<FastifyReply>();
-    const error = this.translate(thrown);
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    const error = this.translate(thrown, request.id);
+    request.facts.error = error;
     const { cause } = error;
-    const isRefused = cause instanceof StoreRefused;
-    // Only an operator can fix these, and their messages are for the operator.
-    if (isRefused) this.logger.error({ reason: cause.message }, 'the event store refused access');
+    // Only an operator can fix these, and their messages are for the operator. A request that is too large is its caller's mistake.
+    const isRefused = cause instanceof StoreRefused || cause instanceof UnreadableEvent;
+    if (cause instanceof StoreRefused && cause.refusal.kind === 'access-denied') {
+      this.logger.error({ reason: cause.message, requestId: request.id }, 'the event store refused access');
+    }
     const seconds = error.retryAfterSeconds ?? (error.code === 'UNAVAILABLE' && !isRefused ? 1 : undefined);
     if (seconds !== undefined) void reply.header('retry-after', String(seconds));
     void reply.status(httpStatuses[error.code]).send(errorBody(error));
   }
 
-  private translate(thrown: unknown): CoordinatorError {
+  private translate(error: unknown, requestId: string): CoordinatorError {
+    const thrown = this.unreadable?.refusal(error) ?? error;
     if (thrown instanceof CoordinatorError) return thrown;
     const status = statusOf(thrown);
     if (status === 404)
@@ -82,14 +97,31 @@ export class ErrorsFilter implements ExceptionFilter {
       return new CoordinatorError('INVALID_ARGUMENT', message, { category: 'REQUEST_INVALID' });
     }
     const id = randomUUID();
-    this.logger.error({ err: thrown, errorId: id }, 'unexpected error');
+    this.logger.error({ err: thrown, errorId: id, requestId }, 'unexpected error');
     return new CoordinatorError('INTERNAL', `internal server error (${id})`, { category: 'INTERNAL', cause: thrown });
   }
+}
+
+/** A published path that this server does not have, unlike one that nobody has. */
+export function notImplemented(path: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNIMPLEMENTED',
+    `this server does not implement \`${path}\`: ${notImplementedPage} lists all such paths`,
+  );
 }
 
 /** The body is larger than any request may be. */
 export function bodyTooLarge(): CoordinatorError {
   return new CoordinatorError('INVALID_ARGUMENT', 'request body is larger than 2 MiB', { category: 'REQUEST_INVALID' });
+}
+
+/** The body is cut into more parts than any client has a reason for. */
+export function bodyInTooManyParts(): CoordinatorError {
+  return new CoordinatorError(
+    'INVALID_ARGUMENT',
+    'request body comes in too many parts: send it with its Content-Length, or in chunks of at least 256 bytes',
+    { category: 'REQUEST_INVALID' },
+  );
 }
 
 /** The client hung up while it sent its body. */

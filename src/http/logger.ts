@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import { pino, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger } from 'pino';
 
 export const LOGGER = Symbol('Logger');
 
@@ -19,8 +19,30 @@ const secretMembers = [
   'exportBundle',
 ];
 
+/** Bytes of lines that wait for a reader of standard error that is slow. More are dropped, because they would end the process. */
+const mostWaiting = 2 * 1024 * 1024;
+
+/** Standard error, without waiting for whoever reads it: nobody's request may depend on that. */
+function standardError(): DestinationStream {
+  const destination = pino.destination({ dest: 2, sync: false, maxLength: mostWaiting });
+  let dropped = 0;
+  destination.on('drop', () => (dropped += 1));
+  destination.on('drain', () => {
+    if (dropped === 0) return;
+    const line = {
+      level: 40,
+      time: Date.now(),
+      dropped,
+      msg: `dropped ${dropped} log lines: standard error is not read fast enough`,
+    };
+    dropped = 0;
+    destination.write(`${JSON.stringify(line)}\n`);
+  });
+  return destination;
+}
+
 /** JSON lines on standard error. Secrets are removed by name, at the top and two levels down. */
-export function createLogger(level: string, destination: NodeJS.WritableStream = process.stderr): Logger {
+export function createLogger(level: string, destination: DestinationStream = standardError()): Logger {
   const paths = secretMembers.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]);
   return pino({ level, redact: { paths, censor: '[redacted]' }, base: null }, destination);
 }

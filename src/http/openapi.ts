@@ -50,6 +50,7 @@ export interface ProxyEndpoint {
   readonly summary: string;
   readonly request: new () => object;
   readonly response: new () => object;
+  readonly takesCaptcha?: true;
 }
 
 /** The OpenAPI 3.1 document of everything listed: activities, queries, and endpoints of the auth proxy. */
@@ -154,8 +155,19 @@ function withoutLimits({ properties, ...schema }: JsonSchema): JsonSchema {
   return { ...schema, properties: Object.fromEntries(members) };
 }
 
+const captchaParameter = {
+  name: 'X-Captcha-Token',
+  in: 'header',
+  required: false,
+  schema: { type: 'string', maxLength: 8_192 },
+  description: 'Token of a solved captcha, where the operator requires one.',
+} as const;
+
 /** Clients of the proxy have no key to stamp with; the named configuration says what they may do. */
-function proxyOperation({ name, summary, request, response }: ProxyEndpoint, components: Components): object {
+function proxyOperation(
+  { name, summary, request, response, takesCaptcha }: ProxyEndpoint,
+  components: Components,
+): object {
   return {
     operationId: `v1_${name}`,
     tags: ['Auth proxy'],
@@ -169,6 +181,7 @@ function proxyOperation({ name, summary, request, response }: ProxyEndpoint, com
         schema: { type: 'string', format: 'uuid' },
         description: 'Id of the configuration, from get_auth_proxy_config.',
       },
+      ...(takesCaptcha ? [captchaParameter] : []),
     ],
     requestBody: {
       required: fieldsOfShape(request).size > 0,

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG } from './config.token.js';
 import type { Config } from '../config/config.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { networksOf } from '../rate-limits/caller.js';
 import { KeyedLimit } from '../rate-limits/keyed-limit.js';
 import type { OnKnown } from '../engine/requests.js';
 import type { SessionHeader } from '../stamps/session-header.js';
@@ -32,21 +33,29 @@ export class RateLimits {
 
   /**
    * Counts one request for an address and a credential, and puts the tightest limit into the response headers
-   * (`ratelimit-limit`, `ratelimit-remaining`). Returns, if any limit is on, what counts it for an organization, once, as soon as it is known to be
-   * of a user who may be heard there: strangers must not use up what is the organization's.
+   * (`ratelimit-limit`, `ratelimit-remaining`). Returns what notes its organization and credential, and counts it for the organization, once,
+   * as soon as it is known to be of a user who may be heard there: strangers must not use up what is the organization's. A passkey counts
+   * then, too: until its signature is verified, whoever knows its id may have named it, and counts by network.
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED, now or then
    */
-  check(request: FastifyRequest, reply: FastifyReply, by: Stamp | SessionHeader): OnKnown | undefined {
-    if (!this.isOn) return undefined;
-    const { caller } = request;
+  check(request: FastifyRequest, reply: FastifyReply, by: Stamp | SessionHeader): OnKnown {
+    const { caller, facts } = request;
+    const note = (organizationId: string, credentialId: string): void => {
+      facts.organizationId = organizationId;
+      facts.credentialId = credentialId;
+    };
+    if (!this.isOn) return note;
     // All clients of an auth proxy share its key and organization, but one must not use up what others are entitled to.
     const through = caller.isThroughProxy ? ` ${caller.network}` : '';
-    consume(this.address, caller.network, reply);
-    consume(this.credential, credentialIn(by) + through, reply);
+    consume(this.address, networksOf(caller.network), reply);
+    const isPasskey = by.kind === 'webauthn';
+    consume(this.credential, isPasskey ? `${caller.network} ${by.credentialId}` : credentialIn(by) + through, reply);
     let isCounted = false;
-    return (organizationId) => {
+    return (organizationId, credentialId) => {
+      note(organizationId, credentialId);
       if (isCounted) return;
       isCounted = true;
+      if (isPasskey) consume(this.credential, `passkey ${credentialId}${through}`, reply);
       consume(this.organization, organizationId + through, reply);
     };
   }
@@ -64,10 +73,10 @@ function limitOf(perSecond: number | undefined, what: string, maxKeys: number): 
   return { perSecond, limiter: new KeyedLimit({ most: perSecond, windowMs: 1_000, name, maxKeys }) };
 }
 
-function consume(limit: Limit | undefined, key: string, reply: FastifyReply): void {
+function consume(limit: Limit | undefined, keys: string | readonly string[], reply: FastifyReply): void {
   if (!limit) return;
   try {
-    tell(reply, limit, limit.limiter.take(key));
+    tell(reply, limit, limit.limiter.take(keys));
   } catch (refusal) {
     if (refusal instanceof CoordinatorError) tell(reply, limit, 0);
     throw refusal;

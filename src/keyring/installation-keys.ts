@@ -21,12 +21,12 @@ const INSTALLATION_KEYS = [
   'webhook',
   'otp-code',
   'read-session',
-  'sends',
+  'message-counts',
   'attestation-root',
 ] as const;
 
 /** Keys that only this installation uses. */
-const symmetricKeys = ['otp-code', 'read-session', 'sends'] as const;
+const symmetricKeys = ['otp-code', 'read-session', 'message-counts'] as const;
 type SymmetricKey = (typeof symmetricKeys)[number];
 
 export type InstallationKey = (typeof INSTALLATION_KEYS)[number];

@@ -53,7 +53,9 @@ export class LoginSecrets {
   /** HMAC-SHA-256 under a key of the installation, over the OTP's id and the code in upper case; hex. */
   hashCode(otpId: string, code: string): Promise<string> {
     return this.ports.keys.use('otp-code', (key) =>
-      createHmac('sha256', key).update(`${otpId}\0${code.trim().toUpperCase()}`).digest('hex'),
+      createHmac('sha256', key)
+        .update(`${otpId}\0${typedCode(code)}`)
+        .digest('hex'),
     );
   }
 
@@ -122,3 +124,6 @@ function membersOf(plaintext: Buffer): Readonly<Record<string, unknown>> {
   }
   throw invalidField('encryptedOtpBundle', 'the sealed content is not a JSON object');
 }
+
+/** A code as it was sent, however it was typed: with spaces, in full-width digits, in lower case. */
+const typedCode = (code: string): string => code.normalize('NFKC').replace(/\s+/g, '').toUpperCase();

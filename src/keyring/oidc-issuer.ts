@@ -18,6 +18,9 @@ interface Claims {
   /** Milliseconds since the epoch. */
   readonly issuedAt: number;
   readonly expiresAt: number;
+  /** The organization that requested it, and how often its clock had been mended, if it ever was: the token ends with the next time. */
+  readonly organizationId: string;
+  readonly clockMends?: number;
   /** Put into the token, sealed to the caller's P-256 key (hex), so that only the caller can read it. */
   readonly bearerToken?: { readonly text: string; readonly targetPublicKey: string };
 }
@@ -46,7 +49,16 @@ export class OidcIssuer {
    * An ID token (OpenID Connect Core 1.0, section 2), compact.
    * @throws {CoordinatorError} INVALID_ARGUMENT for an invalid target key
    */
-  async sign({ audience, subject, nonce, issuedAt, expiresAt, bearerToken }: Claims): Promise<string> {
+  async sign({
+    audience,
+    subject,
+    nonce,
+    issuedAt,
+    expiresAt,
+    organizationId,
+    clockMends,
+    bearerToken,
+  }: Claims): Promise<string> {
     const [{ kid }] = this.keys();
     const payload = {
       iss: this.issuer,
@@ -55,6 +67,8 @@ export class OidcIssuer {
       nonce,
       iat: Math.floor(issuedAt / 1000),
       exp: Math.floor(expiresAt / 1000),
+      organization_id: organizationId,
+      ...(clockMends === undefined ? {} : { clock_mends: clockMends }),
       ...(bearerToken ? { encrypted_bearer_token: await this.seal(bearerToken) } : {}),
     };
     const input = [{ alg: 'ES256', kid, typ: 'JWT' }, payload]

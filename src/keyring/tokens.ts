@@ -32,7 +32,8 @@ export class Tokens {
   }
 
   signVerification(claims: VerificationClaims): Promise<string> {
-    const { tokenId, verificationType, contact, organizationId, publicKey, logsInToIssuer, expiresAt } = claims;
+    const { tokenId, verificationType, contact, organizationId, publicKey, logsInToIssuer, clockMends, expiresAt } =
+      claims;
     return this.signVerificationPayload({
       id: tokenId,
       verification_type: verificationType,
@@ -40,6 +41,7 @@ export class Tokens {
       organization_id: organizationId,
       ...(publicKey === undefined ? {} : { public_key: publicKey }),
       ...(logsInToIssuer ? { issuer_login: 'true' } : {}),
+      ...(clockMends === undefined ? {} : { clock_mends: String(clockMends) }),
       // Milliseconds as text, unlike the session's number of seconds: its verifier expects that.
       exp: String(expiresAt),
     });
@@ -76,6 +78,7 @@ export class Tokens {
       ...(claims['issuer_login'] === 'true' ? { logsInToIssuer: true as const } : {}),
       ...(claims['told_again'] === undefined ? {} : { toldAgain: true as const }),
       expiresAt,
+      ...(claims['clock_mends'] === undefined ? {} : { clockMends: Number(text('clock_mends')) }),
     };
   }
 

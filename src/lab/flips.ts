@@ -1,4 +1,3 @@
-import { rulesNumber } from '../domain/activity/rules.js';
 import { eligibleApprovers } from '../domain/policy/authorize.js';
 import { decisionSteps, Steps } from '../domain/steps.js';
 import { candidateChanges } from './candidates.js';
@@ -37,7 +36,6 @@ export function flipsOf(facts: () => Facts, proof: Proof, steps: Steps): Flips {
 
 class Trying {
   private readonly flips: Flip[] = [];
-  private readonly budget: number;
   private tries = 0;
   private isCut = false;
 
@@ -45,9 +43,7 @@ class Trying {
     private readonly facts: Facts,
     private readonly proof: Proof,
     private readonly steps: Steps,
-  ) {
-    this.budget = decisionSteps(facts.context.rules ?? rulesNumber);
-  }
+  ) {}
 
   found(): Flips {
     const { changes, isCut } = candidateChanges(this.facts, this.proof);
@@ -85,14 +81,14 @@ class Trying {
   }
 
   private outcomeOf(changes: readonly Change[]): Verdict['outcome'] | undefined {
-    if (this.tries >= mostTries || this.steps.left < this.budget) {
+    if (this.tries >= mostTries || this.steps.left < decisionSteps) {
       this.isCut = true;
       return undefined;
     }
     const after = changed(this.facts, changes);
     if (!after) return undefined;
     this.tries += 1;
-    const steps = new Steps(this.budget);
+    const steps = new Steps(decisionSteps);
     const verdict = verdictOf(onMeter(after, steps));
     this.note(steps);
     if (!isBetter(verdict.outcome, this.proof.outcome) || this.areTaken(changes)) return verdict.outcome;
@@ -108,7 +104,7 @@ class Trying {
     for (const change of changes) {
       if (change.kind !== 'vote') continue;
       if (!before) return false;
-      const steps = new Steps(this.budget);
+      const steps = new Steps(decisionSteps);
       const { request, approvals, context, member } = onMeter(before, steps);
       const isTaken = change.userId === member || eligibleApprovers(request, approvals, context).has(change.userId);
       this.note(steps);

@@ -29,7 +29,7 @@ export interface PolicyTold {
 /** The decision about one payload, or about the whole request. */
 interface PartProof {
   /** The payload, if there are several. */
-  readonly of?: string;
+  readonly payload?: string;
   readonly outcome: Authorization['outcome'];
   readonly decidedBy: Exclude<Rule, 'root-quorum'>;
   /** Why the rule about own credentials applies or does not. */
@@ -91,7 +91,7 @@ function partsOf(question: Question, room: Room): PartProof[] {
     const decidedBy = ruleOf(authorization);
     const answers = new Map(question.asked.map((policy, index) => [policy, ofPart.answers[index]!]));
     return {
-      ...(part.name === undefined ? {} : { of: part.name }),
+      ...(part.name === undefined ? {} : { payload: part.name }),
       outcome: authorization.outcome,
       decidedBy,
       ...ownCredentialsTold(question, ofPart),

@@ -5,13 +5,12 @@ import { credentialsOf } from '../domain/organization/credentials-of-users.js';
 import type { Decision, Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import { decisionSteps, decodingSteps, Steps } from '../domain/steps.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { fold, nothingLoaded } from '../ledger/loaded-organization.js';
 import type { ProofAnswer, ProofQuestion } from '../read-models/explanations.js';
-import { decidingTypes, eventOf, type Deciding } from '../replay/deciding-events.js';
+import { decidingTypes, eventOf, hasOurRules, rulesOf, type Deciding } from '../replay/deciding-events.js';
 import { questionAgain, type AskedWith } from '../replay/decision-reasons.js';
 import type { FromHistory } from '../replay/answer-from-history.js';
 import { payFolding } from '../replay/fold-cost.js';
@@ -93,9 +92,9 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
     this.votes.push({ userId: event.data.vote.userId, place: placeOf(recorded) });
     this.decisions += 1;
     if (isWaiting || this.decisions < decisions) return;
-    const { rules, authority, outcome } = event.data.decision;
-    if (rules === undefined || rules > rulesNumber) {
-      this.answered = { notExplained: 'it was decided before rules had numbers, or by rules of a later release' };
+    const { authority, outcome } = event.data.decision;
+    if (!hasOurRules(event)) {
+      this.answered = { notExplained: `it was decided by rules ${rulesOf(event)}, which this release does not have` };
       return;
     }
     if (authority && this.parent.loaded.revision !== authority.revision) {
@@ -108,7 +107,7 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
     const home = authority ? { authority: this.parent.loaded } : {};
     const decided = { registry, event, organization, revision, at, ...home };
     const ask = (limited: AskedWith) => questionAgain(decided, limited);
-    this.answered = asRecorded(outcome, () => this.explained(ask, rules, revision, at));
+    this.answered = asRecorded(outcome, () => this.explained(ask, revision, at));
   }
 
   /** How it would be decided as things stand: an activity that waits without another vote, a request if it were submitted. */
@@ -119,7 +118,7 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
     const open = organization.openActivities.get(about.activityId);
     if (!open) return { notExplained: 'it has changed in the meantime: ask again' };
     const basis = { registry: this.registry, organization, revision, now };
-    return this.explained((limited) => askedByVotes({ ...basis, ...limited }, open), rulesNumber, revision, now);
+    return this.explained((limited) => askedByVotes({ ...basis, ...limited }, open), revision, now);
   }
 
   private hypothetical({
@@ -140,19 +139,16 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
     const basis = { registry, organization, revision, now };
     try {
       const ask = (limited: AskedWith) => askedBySubmit({ ...basis, ...limited }, submission, credential, voter);
-      return this.explained(ask, rulesNumber, revision, now);
+      return this.explained(ask, revision, now);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       return { notExplained: error.message };
     }
   }
 
-  private explained(ask: (limited: AskedWith) => Facts, rules: number, revision: number, at: number): ProofAnswer {
-    const budget = decisionSteps(rules);
-    if (
-      this.steps.left < 2 * budget ||
-      !this.read(() => ask({ rules, steps: new Steps(budget), reading: new Steps() }))
-    ) {
+  private explained(ask: (limited: AskedWith) => Facts, revision: number, at: number): ProofAnswer {
+    const budget = decisionSteps;
+    if (this.steps.left < 2 * budget || !this.read(() => ask({ steps: new Steps(budget), reading: new Steps() }))) {
       return { notExplained: tooLong };
     }
     const { authority } = this.question;
@@ -162,13 +158,13 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
       ? { organization: loaded.organization, origins, organizationId: authority.organizationId }
       : own;
     const isNobody = (userId: string) => isAuthProxyUser(home.organization, userId);
-    const facts = () => ({ ...ask({ rules, steps: new Steps(budget) }), isNobody });
+    const facts = () => ({ ...ask({ steps: new Steps(budget) }), isNobody });
     const proof = prove(facts, new Room(this.steps));
     this.steps.note(2 * budget);
     const flips = flipsOf(facts, proof, this.steps);
     const [request] = this.votes;
     const votes = this.votes;
-    const of = { own, home, request: request?.place, votes, revision, rules, at };
+    const of = { own, home, request: request?.place, votes, revision, at };
     return { proof: toldProof(proof, flips, of) };
   }
 

@@ -1,5 +1,6 @@
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Vote } from '../domain/activity/events.js';
+import { rulesNumber } from '../domain/activity/rules.js';
 import type {
   ClausePartShape,
   ClauseProofShape,
@@ -37,7 +38,6 @@ export interface TellingOf {
   /** Approvals, in vote order, with the events that recorded them. */
   readonly votes: readonly (Pick<Vote, 'userId'> & { readonly place: EventPlace | undefined })[];
   readonly revision: number;
-  readonly rules: number;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
@@ -52,14 +52,14 @@ class ProofTelling {
 
   told(proof: Proof, flips: Flips['flips'], areFlipsCut: boolean): Required<ProofAnswer>['proof'] {
     const { outcome, by, rootQuorum, parts, waitsForMember, isOutOfReach, isRootQuorumOnly, isCut } = proof;
-    const { home, revision, rules, at } = this.of;
+    const { home, revision, at } = this.of;
     const quorumSetBy = this.setBy(home, home.origins.ofRootQuorum());
     return {
       outcome,
       decidedBy: by,
       text: this.sentence(proof),
       revision: String(revision),
-      rules,
+      rules: rulesNumber,
       decidedAt: new Date(at).toISOString(),
       ...(home.organizationId === undefined ? {} : { authorityId: home.organizationId }),
       ...(waitsForMember === undefined ? {} : { waitsForMember }),

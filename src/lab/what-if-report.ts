@@ -44,7 +44,7 @@ export interface WhatIf {
     /** Of them, those that other policies decide. */
     readonly forOtherReasons: number;
     readonly denials: number;
-    /** Decisions from before rules had a number, taken as recorded. */
+    /** Decisions of the parent, taken as recorded. */
     readonly asRecorded: number;
   };
   /** What differs at the end, in words; at most 200. */

@@ -1,13 +1,16 @@
 import { canonicalJson, canonicalString } from '../domain/canonical-json.js';
-import type { RecordedEvent } from './event-store.js';
+import { BrokenChain, UnreadableEvent, type RecordedEvent } from './event-store.js';
 import { PlacedText } from './placed-text.js';
 import { checkedAfter, storedTexts, type StoredEvent } from './stored-event.js';
+import { unchainedProblem, type Unchained } from './unchained.js';
+
+export { BrokenChain } from './event-store.js';
 
 /** The metadata of every event. */
 export interface EventMetadata {
   /** When it was recorded, milliseconds since the Unix epoch. */
   readonly at: number;
-  /** Version of the shape of `data` for this type, from 1; see `upcast.ts`. */
+  /** Version of the shape of `data` for this type, from 1; see `read-event.ts`. */
   readonly schemaVersion: number;
   /** Id of the activity that the event belongs to. The name is one that EventStoreDB knows. */
   readonly $correlationId: string;
@@ -17,33 +20,25 @@ export interface EventMetadata {
   readonly redacted?: true;
   /** Link of the stream's chain, 64 lower-case hex characters; see `chainEvent`. */
   readonly hash: string;
+  /** Not covered by the link: `traceparent`, `salt`, members of later releases. At most 1,024 bytes of JSON. */
+  readonly unchained?: Unchained;
 }
+
+/** The metadata that the link covers. */
+export type ChainedMetadata = Omit<EventMetadata, 'hash' | 'unchained'>;
 
 const HASH_BYTES = 32;
 /** The link before the first event of a stream: 32 zero bytes, in hex. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** An event of a stream was changed, or moved to another place. */
-export class BrokenChain extends Error {
-  /** @param revision of the first event that does not follow the one before it */
-  constructor(
-    readonly stream: string,
-    readonly revision: number,
-    reason: string,
-  ) {
-    super(`the hash chain of stream \`${stream}\` is broken at revision ${revision}: ${reason}`);
-    this.name = 'BrokenChain';
-  }
-}
-
-/** An event as the chain covers it: its place, its content, and its metadata without the link. */
+/** An event as the chain covers it: its place, its content, and its chained metadata. */
 export interface ChainedEvent {
   readonly stream: string;
   readonly revision: number;
   readonly id: string;
   readonly type: string;
   readonly data: unknown;
-  readonly metadata: Omit<EventMetadata, 'hash'>;
+  readonly metadata: ChainedMetadata;
 }
 
 /**
@@ -55,7 +50,7 @@ export function chainEvent(previousHash: string, event: ChainedEvent): string {
 }
 
 /**
- * Checks that a recorded event follows the previous link, and returns its own link. Call it before `upcast`: the chain
+ * Checks that a recorded event follows the previous link, and returns its own link. Call it before `readEvent`: the chain
  * covers events as they were recorded.
  * @throws {BrokenChain} if it does not follow
  */
@@ -68,18 +63,60 @@ export function verifyChain(previousHash: string, event: RecordedEvent): string 
   return verifyCanonicalChain(previousHash, event);
 }
 
+/** The link of an event as it is recorded, unchecked; undefined if it has none that can be read. */
+export function linkOf(event: RecordedEvent): string | undefined {
+  try {
+    return (event.metadata as Partial<EventMetadata> | null)?.hash;
+  } catch (error) {
+    if (error instanceof UnreadableEvent) return undefined;
+    throw error;
+  }
+}
+
 const linkMember = ',"hash":"';
 const linkEnd = '"}';
-/** Characters that the link takes at the end of a stored event's metadata. */
+/** Characters that the link takes at the end of a stored event's metadata, unless unchained metadata follows it. */
 export const LINK_LENGTH = linkMember.length + 2 * HASH_BYTES + linkEnd.length;
 /** Where its hash begins and ends among these characters. */
 export const HASH_IN_LINK = [linkMember.length, linkMember.length + 2 * HASH_BYTES] as const;
+/** What stands between the hash and unchained metadata. An unescaped quote is never inside a JSON string. */
+const unchainedMember = '","unchained":{';
 
-/** The link at the end of a stored event's metadata; undefined if there is none. */
+/** The stored text of an event's metadata, divided. */
+interface MetadataParts {
+  /** The JSON that the link covers. */
+  readonly chained: string;
+  readonly link: string;
+}
+
+/** Undefined if the text does not end with a link, or with a link and unchained metadata and nothing else. */
+function partsOf(metadata: string): MetadataParts | undefined {
+  if (metadata.endsWith(linkEnd)) return partsAround(metadata, metadata.length - linkEnd.length);
+  const end = metadata.indexOf(unchainedMember);
+  return end !== -1 && isUnchainedAlone(metadata.slice(end + 1)) ? partsAround(metadata, end) : undefined;
+}
+
+/** @param end where the hash ends */
+function partsAround(metadata: string, end: number): MetadataParts | undefined {
+  const start = end - 2 * HASH_BYTES;
+  const chained = start - linkMember.length;
+  if (!metadata.startsWith(linkMember, chained)) return undefined;
+  return { chained: `${metadata.slice(0, chained)}}`, link: metadata.slice(start, end) };
+}
+
+/** INVARIANT: no other member may follow the link, or it would replace a chained one of the same name when parsed. */
+function isUnchainedAlone(rest: string): boolean {
+  try {
+    const members = JSON.parse(`{${rest.slice(1)}`) as Readonly<Record<string, unknown>>;
+    return Object.keys(members).length === 1 && unchainedProblem(members['unchained']) === undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** The link in a stored event's metadata; undefined if it is not where we put it. */
 export function linkIn({ metadata }: Pick<StoredEvent, 'metadata'>): string | undefined {
-  const start = metadata.length - LINK_LENGTH;
-  if (!metadata.startsWith(linkMember, start) || !metadata.endsWith(linkEnd)) return undefined;
-  return metadata.slice(start + linkMember.length, -linkEnd.length);
+  return partsOf(metadata)?.link;
 }
 
 /**
@@ -87,22 +124,22 @@ export function linkIn({ metadata }: Pick<StoredEvent, 'metadata'>): string | un
  * it does not follow from the text; it may still follow from the values.
  */
 function linkOfStored(previousHash: string, event: StoredEvent): string | undefined {
-  const { data, metadata } = event;
-  const link = linkIn(event);
-  if (link === undefined) return undefined;
-  const rest = `${metadata.slice(0, -LINK_LENGTH)}}`;
-  return linkTexts(previousHash, event, data, rest) === link ? link : undefined;
+  const parts = partsOf(event.metadata);
+  if (parts === undefined) return undefined;
+  return linkTexts(previousHash, event, event.data, parts.chained) === parts.link ? parts.link : undefined;
 }
 
 /** Like `verifyChain`, but from the values alone, however they are stored. */
 export function verifyCanonicalChain(previousHash: string, event: RecordedEvent): string {
   const recorded = recordedLink(event);
-  const { hash: _link, ...rest } = event.metadata as EventMetadata;
+  const { hash: _link, unchained, ...rest } = event.metadata as EventMetadata;
+  const problem = unchained === undefined ? undefined : unchainedProblem(unchained);
+  if (problem !== undefined) throw new BrokenChain(event.stream, event.revision, problem);
   let computed: string;
   try {
     computed = linkTexts(previousHash, event, canonicalJson(event.data), canonicalJson(rest));
   } catch (cause) {
-    throw new BrokenChain(event.stream, event.revision, cause instanceof Error ? cause.message : String(cause));
+    throw new BrokenChain(event.stream, event.revision, reasonOf(cause));
   }
   if (computed === recorded) return computed;
   throw new BrokenChain(event.stream, event.revision, 'its hash does not follow from its content and its predecessor');
@@ -115,10 +152,16 @@ function recordedLink(event: RecordedEvent): string {
     // A stored text is parsed only now.
     ({ metadata } = event);
   } catch (cause) {
-    throw new BrokenChain(stream, revision, cause instanceof Error ? cause.message : String(cause));
+    throw new BrokenChain(stream, revision, reasonOf(cause));
   }
   if (typeof metadata === 'object' && metadata !== null && 'hash' in metadata) return metadata.hash as string;
   throw new BrokenChain(stream, revision, 'the event has no hash');
+}
+
+function reasonOf(cause: unknown): string {
+  // The message names the event once more.
+  if (cause instanceof UnreadableEvent) return 'it is not JSON';
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** What the link of an event begins with, after the previous link. */

@@ -56,7 +56,7 @@ export interface SubscribeOptions {
 /** The part for readers; another process may write at the same time. */
 export type EventReader = Pick<EventStore, 'read' | 'subscribe' | 'head' | 'close'>;
 
-/** How many of the last events of a `sends-…` stream are kept; a store may drop earlier ones. */
+/** How many of the last events of a `message-counts-…` stream are kept; a store may drop earlier ones. */
 export const sendsKept = 64;
 
 export interface EventStore {
@@ -67,6 +67,7 @@ export interface EventStore {
    * Writes all events, or none, as the next revisions of the stream. Resolves when they are durable.
    * @throws {WrongRevision} if the stream is not at `expected`; nothing is written
    * @throws {StreamDeleted} if the stream was deleted; nothing is written
+   * @throws {StoreLocked} if another program has the lock for writing; nothing is written
    * @throws {StoreUnavailable} if the store cannot say whether it has written
    */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
@@ -78,12 +79,12 @@ export interface EventStore {
    */
   read(stream: string, from?: number, after?: string): AsyncIterable<RecordedEvent>;
 
-  /** At most so many of the last events of a stream, in order: the only way to read a `sends-…` stream, which loses its first ones. */
+  /** At most so many of the last events of a stream, in order: the only way to read a `message-counts-…` stream, which loses its first ones. */
   last(stream: string, most: number): Promise<readonly RecordedEvent[]>;
 
   /**
    * Delivers everything recorded after a position and then everything new, once and in order. Events of `renewals-…` and
-   * `sends-…` may be missing, and in rare cases an event of a stream that can be deleted comes twice.
+   * `message-counts-…` may be missing, and in rare cases an event of a stream that can be deleted comes twice.
    */
   subscribe(options: SubscribeOptions): Subscription;
 
@@ -93,9 +94,11 @@ export interface EventStore {
   /** Removes a `vault-…` (crypto-shredding), `snapshot-…` or `renewals-…` stream permanently; its name must not be used again. */
   delete(stream: string): Promise<void>;
 
+  /** Only of stores on other machines: what was learnt of it in the background. */
+  readonly remote?: RemoteStore | undefined;
+
   /**
-   * Resolves if the store accepts our writes, as far as that can be known without writing. Only stores that can be available and
-   * still refuse have it.
+   * Resolves if the store accepts our writes, as far as that can be known without writing. Only a store in this process has it.
    * @throws {StoreUnavailable} if it does not
    */
   check?(): Promise<void>;
@@ -104,6 +107,21 @@ export interface EventStore {
   unref?(): void;
   /** Finishes accepted work, then releases the store. */
   close(): Promise<void>;
+}
+
+/** What is known of a store on other machines, without asking it. */
+interface RemoteStore {
+  /** @throws {StoreUnavailable} if the store has not responded for some seconds, or refuses to take our writes */
+  check(): void;
+  /** Position of the last event, as of a second or two ago, or of the last response. */
+  latest(): bigint | undefined;
+  /** Whether it does not respond, or has just left a call without a response, such as a write to a disk that hangs. */
+  isStalled(): boolean;
+}
+
+/** Position of the last event, at once. */
+export async function latestPosition(store: Pick<EventStore, 'head' | 'remote'>): Promise<bigint> {
+  return (store.remote ? store.remote.latest() : await store.head()) ?? -1n;
 }
 
 /** Whether a stream has an event. @throws {StoreUnavailable} */
@@ -116,12 +134,12 @@ export const EVENT_STORE = Symbol('EventStore');
 
 /** True for a stream that is never deleted or truncated: a reader may resume after any of its events. */
 export function isKept(stream: string): boolean {
-  return !/^(vault|snapshot|renewals|sends)-./.test(stream);
+  return !/^(vault|snapshot|renewals|message-counts)-./.test(stream);
 }
 
 /** True for a stream that keeps only its last events (`sendsKept`). */
 export function isCut(stream: string): boolean {
-  return stream.startsWith('sends-');
+  return stream.startsWith('message-counts-');
 }
 
 /** The stream is not at the expected revision: read it again and decide again. */
@@ -152,8 +170,25 @@ export class StoreUnavailable extends Error {
   }
 }
 
+/** Another program has the store's lock for writing, and has kept it for too long: nothing was written, nor will be. */
+export class StoreLocked extends StoreUnavailable {
+  constructor(message: string) {
+    super(message);
+    this.name = 'StoreLocked';
+  }
+}
+
 /** Why a store refuses, also when asked again: a missing right, or an append that is too large. */
-export type StoreRefusal = { readonly kind: 'access-denied' } | { readonly kind: 'too-large'; readonly limit: number };
+export type StoreRefusal = { readonly kind: 'access-denied' } | TooLarge;
+
+/** An append, or one of its events, is larger than the store accepts. */
+export interface TooLarge {
+  readonly kind: 'too-large';
+  /** In bytes; absent if the store does not say it. */
+  readonly limit?: number | undefined;
+  /** The setting of the store that an operator can raise, default `MaxAppendSize`. */
+  readonly setting?: string | undefined;
+}
 
 /**
  * The store refuses, and will refuse the same call again until somebody changes its settings. An append that is too large was
@@ -167,5 +202,29 @@ export class StoreRefused extends StoreUnavailable {
   ) {
     super(message, options);
     this.name = 'StoreRefused';
+  }
+}
+
+/** An event cannot be read: it was damaged, or a later release wrote it. Nothing may be decided on a stream that has it. */
+export class UnreadableEvent extends Error {
+  /** Its place in the store, if known. */
+  position?: bigint;
+
+  constructor(
+    readonly stream: string,
+    readonly revision: number,
+    message: string,
+  ) {
+    super(message);
+    this.name = 'UnreadableEvent';
+  }
+}
+
+/** An event of a stream was changed, or moved to another place. */
+export class BrokenChain extends UnreadableEvent {
+  /** @param revision of the first event that does not follow the one before it */
+  constructor(stream: string, revision: number, reason: string) {
+    super(stream, revision, `the hash chain of stream \`${stream}\` is broken at revision ${revision}: ${reason}`);
+    this.name = 'BrokenChain';
   }
 }

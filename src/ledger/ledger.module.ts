@@ -11,6 +11,7 @@ import { EVENT_STORE, type EventStore } from './event-store.js';
 import { HISTORY, type HistoryOptions } from './history-options.js';
 import { OrganizationLoader } from './load-organization.js';
 import { SNAPSHOTS, Snapshots } from './snapshots.js';
+import { UnreadableOrganizations } from './unreadable-organizations.js';
 
 /** Organizations, folded from their streams and cached. */
 @Module({
@@ -31,14 +32,21 @@ import { SNAPSHOTS, Snapshots } from './snapshots.js';
     },
     {
       provide: OrganizationLoader,
-      inject: [EVENT_STORE, DRIVER_METRICS, SNAPSHOTS, Children, HISTORY],
+      inject: [EVENT_STORE, DRIVER_METRICS, SNAPSHOTS, Children, UnreadableOrganizations, HISTORY],
       useFactory: (
         store: EventStore,
         metrics: DriverMetrics,
         snapshots: Snapshots | undefined,
         children: Children,
+        unreadable: UnreadableOrganizations,
         { takesImported = false }: HistoryOptions,
-      ) => new OrganizationLoader(store, metrics, { children, takesImported, ...(snapshots ? { snapshots } : {}) }),
+      ) =>
+        new OrganizationLoader(store, metrics, {
+          children,
+          unreadable,
+          takesImported,
+          ...(snapshots ? { snapshots } : {}),
+        }),
     },
   ],
   exports: [SNAPSHOTS, OrganizationLoader],

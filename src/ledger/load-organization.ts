@@ -1,21 +1,18 @@
-import { Existence, type ParentsRecords } from './existence.js';
 import { StreamFolder, type FoldOptions } from './fold-stream.js';
 import { OtherWriters } from './other-writers.js';
 import { noSuchOrganization, organizationOf, type OrganizationView } from '../domain/organization/organization.js';
-import { BrokenChain } from './chain.js';
-import type { EventStore, RecordedEvent } from './event-store.js';
+import { UnreadableEvent, type EventStore, type RecordedEvent } from './event-store.js';
 import { FoldCache } from './fold-cache.js';
 import type { DriverMetrics } from '../ports/driver-metrics.js';
-import { type LoadedOrganization, copyOf, apply } from './loaded-organization.js';
+import { type LoadedOrganization, type Loading, copyOf, apply } from './loaded-organization.js';
 import { onceRecorded, settle } from './settling.js';
+import { foundingRefusal, storeUnreadable } from './store-refusals.js';
+import { UnreadableOrganizations } from './unreadable-organizations.js';
 
 /** Number of events that make a snapshot worthwhile: folding them takes a fifth of a second (bench/README.md). */
 const worthSnapshot = 10_000;
 
-/**
- * A cached copy that is this many events behind is replaced: a balance between copying the state and reading events
- * twice.
- */
+/** A cached copy this many events behind is replaced: a balance between copying the state and reading events twice. */
 const copyAfter = 64;
 
 /** An organization for a decision. */
@@ -25,22 +22,18 @@ export interface Head {
   readonly isNewest: boolean;
 }
 
-/** A fold in progress. */
-interface Loading {
-  readonly done: Promise<LoadedOrganization>;
-  /** The fold after it, once someone waits for that. */
-  next: Promise<LoadedOrganization> | undefined;
-  /** The state that it continues from was dropped. */
-  isDropped: boolean;
-}
-
 export interface LoaderOptions extends FoldOptions {
   /** Number of events between snapshots, default 10 000. */
   readonly snapshotEvery?: number;
   /** Memory for folded organizations, in bytes, default 24 MiB or an eighth of the heap. */
   readonly cacheBytes?: number;
-  /** Which sub-organizations their parents have recorded; if absent, only those whose own stream says so exist. */
-  readonly children?: ParentsRecords;
+  /** Organizations that are refused; default: those that this loader fails to fold. */
+  readonly unreadable?: UnreadableOrganizations;
+  /** Founds sub-organizations that their parents have recorded; if absent, only those with a stream exist. */
+  readonly children?: {
+    /** Founds a sub-organization without a stream if its parent has recorded it; returns whether the parent has. */
+    finish(organizationId: string): Promise<boolean>;
+  };
 }
 
 /** Folds streams, and caches the folded state by revision so that only new events are read. */
@@ -55,7 +48,7 @@ export class OrganizationLoader {
   private readonly dropped = new Set<string>();
   private readonly others = new OtherWriters();
   private readonly folder: StreamFolder;
-  private readonly existence: Existence;
+  private readonly unreadable: UnreadableOrganizations;
 
   constructor(
     private readonly store: EventStore,
@@ -63,22 +56,24 @@ export class OrganizationLoader {
     private readonly options: LoaderOptions = {},
   ) {
     this.folder = new StreamFolder(store, metrics, options);
-    this.existence = new Existence(options.children);
+    this.unreadable = options.unreadable ?? new UnreadableOrganizations();
     this.cache = new FoldCache((organizationId) => this.evicted(organizationId), options.cacheBytes);
   }
 
   /**
    * The organization at the head of its stream, including everything recorded before this call, and everything that
    * this process has decided since and is about to record.
-   * @throws {CoordinatorError} NOT_FOUND ORGANIZATION_NOT_FOUND; UNAVAILABLE if the store cannot be read
+   * @throws {CoordinatorError} NOT_FOUND ORGANIZATION_NOT_FOUND; UNAVAILABLE if the store, or an event, cannot be read
    */
   async load(organizationId: string): Promise<LoadedOrganization> {
+    this.unreadable.check(organizationId);
     let loaded = await this.loadOrEmpty(organizationId);
-    if (loaded.revision < 0 && (await this.existence.finish(organizationId))) {
+    if (loaded.revision < 0 && (await this.finish(organizationId))) {
+      // A fold in progress may have read the stream before it was written.
+      await this.loading.get(organizationId)?.done.catch(() => undefined);
       loaded = await this.loadOrEmpty(organizationId);
     }
-    if (loaded.revision >= 0 && (this.existence.isSaidBy(loaded) || (await this.existence.isConfirmed(loaded))))
-      return loaded;
+    if (loaded.revision >= 0) return loaded;
     throw noSuchOrganization(organizationId);
   }
 
@@ -100,13 +95,9 @@ export class OrganizationLoader {
    * @throws {CoordinatorError} as `load` does
    */
   async held(organizationId: string): Promise<Head> {
+    this.unreadable.check(organizationId);
     const loaded = this.cache.get(organizationId);
-    if (
-      this.store.exclusive ||
-      !loaded ||
-      !this.existence.isSaidBy(loaded) ||
-      this.others.haveWritten(organizationId)
-    ) {
+    if (this.store.exclusive || !loaded || this.others.haveWritten(organizationId)) {
       return { loaded: await this.load(organizationId), isNewest: true };
     }
     this.remember(organizationId, loaded);
@@ -146,14 +137,15 @@ export class OrganizationLoader {
     const running = this.loading.get(organizationId);
     if (!running) return this.start(organizationId);
     if (this.store.exclusive) return running.done;
-    // It may have read before the latest event was recorded, which a caller arriving now must see: a revoked
-    // credential.
+    // It may have read before the latest event was recorded, which a caller now must see: a revoked credential.
     const again = () => this.loading.get(organizationId)?.done ?? this.start(organizationId);
     return (running.next ??= running.done.then(again, again));
   }
 
   private start(organizationId: string): Promise<LoadedOrganization> {
-    const done = this.foldUntilKept(organizationId).finally(() => this.loading.delete(organizationId));
+    const done = this.foldUntilKept(organizationId)
+      .catch((error: unknown) => Promise.reject(this.unreadable.refusal(error) as Error))
+      .finally(() => this.loading.delete(organizationId));
     this.loading.set(organizationId, { done, next: undefined, isDropped: false });
     return done;
   }
@@ -207,13 +199,22 @@ export class OrganizationLoader {
     }
   }
 
+  /** Whether its parent has recorded it, and a crash kept its own stream from being written. */
+  private async finish(organizationId: string): Promise<boolean> {
+    try {
+      return (await this.options.children?.finish(organizationId)) ?? false;
+    } catch (error) {
+      throw foundingRefusal(error) ?? storeUnreadable(error);
+    }
+  }
+
   private async catchUp(organizationId: string, cached: LoadedOrganization | undefined): Promise<LoadedOrganization> {
     try {
       return await (cached ? this.folder.onto(organizationId, cached) : this.foldAgain(organizationId));
     } catch (error) {
-      // Another writer was first with what is in the place of pending events. A stream that is itself broken fails
-      // again.
-      if (!(error instanceof BrokenChain)) throw error;
+      // Another writer was first with what is in the place of pending events, or the state is folded in part. A stream that is
+      // itself broken fails again.
+      if (!(error instanceof UnreadableEvent)) throw error;
       this.forget(organizationId);
       if (!cached) this.copies.delete(organizationId);
       return this.foldAgain(organizationId);

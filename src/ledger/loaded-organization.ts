@@ -2,7 +2,7 @@ import type { ActivityEvent } from '../domain/activity/events.js';
 import { emptyOrganization, evolve, type Organization } from '../domain/organization/organization.js';
 import { BrokenChain, GENESIS_HASH, verifyChain, type EventMetadata } from './chain.js';
 import type { RecordedEvent } from './event-store.js';
-import { readEvent, type ReadEvent } from './upcast.js';
+import { readEvent, type ReadEvent } from './read-event.js';
 import { lastTime, noteTime } from './recorded-time.js';
 
 /** A folded organization with what the next append needs. `revision` is -1 for an organization that does not exist. */
@@ -20,8 +20,19 @@ export interface LoadedOrganization {
   readonly pending: string[];
   /** Fingerprints of the latest requests, with their activities. The read model knows the older ones. */
   readonly recent: Map<string, { readonly activityId: string; position: bigint }>;
+  /** Position up to which fingerprints are not in `recent` because they were left out of a snapshot; absent if none were. */
+  coveredTo?: bigint;
   /** Revision of the latest snapshot that this was loaded from or saved to; -1 for none. */
   snapshotRevision: number;
+}
+
+/** A fold in progress. */
+export interface Loading {
+  readonly done: Promise<LoadedOrganization>;
+  /** The fold after it, once someone waits for that. */
+  next: Promise<LoadedOrganization> | undefined;
+  /** The state that it continues from was dropped. */
+  isDropped: boolean;
 }
 
 export function nothingLoaded(): LoadedOrganization {
@@ -73,10 +84,15 @@ export function fold(
   const event = readEvent(recorded);
   const { at } = recorded.metadata as EventMetadata;
   evolve(loaded.organization, event, at);
-  noteTime(loaded.organization, at);
+  noteTime(loaded.organization, at, event.type);
   loaded.revision = recorded.revision;
   loaded.position = recorded.position;
   return event;
+}
+
+/** Whether events of a type record the fingerprint of a request. */
+export function hasFingerprint(type: string): boolean {
+  return type === 'ActivitySubmitted' || type === 'ActivityApproved' || type === 'ActivityRejected';
 }
 
 /** Keeps an event's fingerprint, so that the same request is recognized when repeated. */

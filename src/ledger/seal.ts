@@ -1,9 +1,10 @@
 import { canonicalJson, canonicalPieces, textOf } from '../domain/canonical-json.js';
 import { idFromHash } from './ids.js';
-import { GENESIS_HASH, linkPlaced, restOfLink, type EventMetadata } from './chain.js';
+import { GENESIS_HASH, linkPlaced, restOfLink, type ChainedMetadata } from './chain.js';
 import type { ExpectedRevision, NewEvent } from './event-store.js';
 import { PlacedText } from './placed-text.js';
-import { schemaVersionOf } from './upcast.js';
+import { unchainedProblem, type Unchained } from './unchained.js';
+import { schemaVersion } from './read-event.js';
 
 /** The last known event of a stream, which the next one follows. Revision -1 for an empty stream. */
 export interface Tail {
@@ -17,7 +18,9 @@ export const emptyTail: Tail = { revision: -1, hash: GENESIS_HASH };
 export interface Fact {
   readonly type: string;
   readonly data: unknown;
-  readonly metadata: Omit<EventMetadata, 'hash' | 'schemaVersion'>;
+  readonly metadata: Omit<ChainedMetadata, 'schemaVersion'>;
+  /** Stored next to the metadata, but covered neither by the link nor by the id. */
+  readonly unchained?: Unchained;
   /**
    * The id, if it must not derive from the contents and the previous event. A store treats equal ids as a repeated
    * append, and would confirm one event while it has recorded another at the same revision that was decided elsewhere,
@@ -57,15 +60,25 @@ export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed
     const id = fact.id ?? idFromHash(placed.hashBetween('', before, `\0${text}`));
     hash = linkPlaced(hash, placed, restOfLink({ stream, revision, id, type }, text));
     hashes.push(hash);
-    bytes += type.length + hash.length + placed.length + Buffer.byteLength(text);
-    const json = { data: textOf(pieces), metadata: `${text.slice(0, -1)},"hash":"${hash}"}` };
-    events.push({ id, type, data, metadata: { hash, ...metadata }, json });
+    const beside = unchainedText(fact);
+    bytes += type.length + hash.length + placed.length + Buffer.byteLength(text) + Buffer.byteLength(beside);
+    const json = { data: textOf(pieces), metadata: `${text.slice(0, -1)},"hash":"${hash}"${beside}}` };
+    const { unchained } = fact;
+    events.push({ id, type, data, metadata: { hash, ...metadata, ...(unchained ? { unchained } : {}) }, json });
   }
   return { events, tail: { revision, hash }, hashes, bytes };
 }
 
+/** What follows the link. @throws {TypeError} if it is too large */
+function unchainedText({ type, unchained }: Fact): string {
+  if (unchained === undefined) return '';
+  const problem = unchainedProblem(unchained);
+  if (problem !== undefined) throw new TypeError(`the event \`${type}\` cannot be recorded: ${problem}`);
+  return `,"unchained":${canonicalJson(unchained)}`;
+}
+
 interface WrittenMetadata {
-  readonly metadata: Omit<EventMetadata, 'hash'>;
+  readonly metadata: ChainedMetadata;
   /** Its canonical JSON. */
   readonly text: string;
 }
@@ -75,10 +88,8 @@ class MetadataTexts {
   #said: Fact['metadata'] | undefined;
   #latest: WrittenMetadata | undefined;
 
-  of({ type, metadata: said }: Fact): WrittenMetadata {
-    const schemaVersion = schemaVersionOf(type);
-    if (this.#latest && this.#said === said && this.#latest.metadata.schemaVersion === schemaVersion)
-      return this.#latest;
+  of({ metadata: said }: Fact): WrittenMetadata {
+    if (this.#latest && this.#said === said) return this.#latest;
     const metadata = { schemaVersion, ...said };
     this.#said = said;
     return (this.#latest = { metadata, text: canonicalJson(metadata) });

@@ -15,7 +15,7 @@ import { piecesOf, recentSlice, type Piece } from './snapshot-pieces.js';
  * Version of what a folded organization is made of, and of what its events make of it. Raise it whenever the same events
  * fold into something else than before (`test/ledger/snapshot-shape.spec.ts` says so): older files are then ignored.
  */
-export const snapshotVersion = 5;
+export const snapshotVersion = 2;
 
 export interface SnapshotOptions {
   /** Made when something is first kept; everything in it may be deleted at any time. */
@@ -86,6 +86,11 @@ export class Snapshots {
     if (this.complained.has(file)) return;
     this.complained.set(file, true);
     this.options.ignored(file, reason);
+  }
+
+  /** Whether the fingerprints that a snapshot does not have can be looked up now: not while the read models are rebuilt. */
+  isCovered({ coveredTo = -1n }: LoadedOrganization): boolean {
+    return coveredTo <= this.options.checkpoint();
   }
 
   /**
@@ -178,8 +183,6 @@ export class Snapshots {
       if (header.organizationId !== organizationId || header.revision !== revision) {
         throw new Error(`it is of revision ${header.revision} of organization \`${header.organizationId}\``);
       }
-      // Not yet, rather than never: the read model is being built again, and has still to see those requests.
-      if (BigInt(header.coveredTo) > this.options.checkpoint()) return undefined;
       return await restored(header, body);
     } catch (error) {
       this.ignore(organizationId, revision, error instanceof Error ? error.message : String(error));
@@ -210,7 +213,7 @@ function copied(value: unknown): unknown {
   return isMap(value) ? [...value] : value;
 }
 
-async function restored({ revision, hash, position }: Header, body: Buffer): Promise<LoadedOrganization> {
+async function restored({ revision, hash, position, coveredTo }: Header, body: Buffer): Promise<LoadedOrganization> {
   const organization = emptyOrganization();
   const recent: LoadedOrganization['recent'] = new Map();
   const missing = new Set(Object.keys(organization));
@@ -231,5 +234,5 @@ async function restored({ revision, hash, position }: Header, body: Buffer): Pro
   }
   if (missing.size > 0) throw new Error(`it lacks ${[...missing].join(', ')}`);
   const where = { revision, hash, position: BigInt(position), pending: [hash] };
-  return { organization, recent, ...where, snapshotRevision: revision };
+  return { organization, recent, ...where, snapshotRevision: revision, coveredTo: BigInt(coveredTo) };
 }

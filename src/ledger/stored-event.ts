@@ -1,4 +1,4 @@
-import type { NewEvent, RecordedEvent } from './event-store.js';
+import { UnreadableEvent, type NewEvent, type RecordedEvent } from './event-store.js';
 
 /**
  * A recorded event with its JSON as text. Every reader gets its own values parsed from it, so that neither the writer
@@ -51,15 +51,29 @@ class ParsedEvent implements RecordedEvent {
   static readonly #dataMember = {
     enumerable: true,
     get(this: ParsedEvent) {
-      return (this.#data ??= { value: JSON.parse(this.#stored.data) as unknown }).value;
+      return (this.#data ??= { value: parsed(this.#stored, 'data') }).value;
     },
   };
   static readonly #metadataMember = {
     enumerable: true,
     get(this: ParsedEvent) {
-      return (this.#metadata ??= { value: JSON.parse(this.#stored.metadata) as unknown }).value;
+      return (this.#metadata ??= { value: parsed(this.#stored, 'metadata') }).value;
     },
   };
+}
+
+/** @throws {UnreadableEvent} without the parser's message, which quotes the text: that may contain a code or a token */
+function parsed(stored: StoredEvent, member: 'data' | 'metadata'): unknown {
+  try {
+    return JSON.parse(stored[member]) as unknown;
+  } catch {
+    const { stream, revision, type } = stored;
+    throw new UnreadableEvent(
+      stream,
+      revision,
+      `the ${member} of the event \`${type}\` at revision ${revision} of stream \`${stream}\` is not JSON`,
+    );
+  }
 }
 
 /** The JSON of an event as stored; undefined for an event that was not read from a store. */

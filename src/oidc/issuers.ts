@@ -1,4 +1,4 @@
-import type { GuardedFetch, GuardedResponse } from '../http-client/guarded-fetch.js';
+import type { GuardedFetch, GuardedResponse } from '../http-client/guarded-request.js';
 import { invalidOidcToken, issuerUnavailable, refusalOf } from './refusals.js';
 import { signingKeysOf, type SigningKey } from './signing-keys.js';
 
@@ -60,11 +60,16 @@ export class IssuerKeys {
   ) {}
 
   /**
-   * The requested keys of an issuer. If there are none, its keys are read once more, at most every ten seconds.
+   * The requested keys of an issuer. If there are none, or `isReplaced` (a signature fits none of those known, so the issuer may
+   * have replaced a key under its id), its keys are read once more, at most every ten seconds.
    * @throws {CoordinatorError} INVALID_ARGUMENT if the issuer is not allowed or its documents are invalid, UNAVAILABLE
    * if it cannot be reached
    */
-  async find(issuer: string, isWanted: (key: SigningKey) => boolean): Promise<readonly SigningKey[]> {
+  async find(
+    issuer: string,
+    isWanted: (key: SigningKey) => boolean,
+    { isReplaced = false } = {},
+  ): Promise<readonly SigningKey[]> {
     const { own, issuers, clock } = this.ports;
     if (issuer === own?.issuer) return own.keys().filter(isWanted);
     if (issuers.length > 0 && !issuers.includes(issuer)) {
@@ -72,7 +77,7 @@ export class IssuerKeys {
     }
     const known = this.remember(issuer);
     if (known.keys === undefined || clock.now() >= known.freshUntil) await this.read(issuer, known);
-    if (known.keys?.some(isWanted) === false) await this.read(issuer, known);
+    if (isReplaced || known.keys?.some(isWanted) === false) await this.read(issuer, known);
     if (known.keys === undefined || clock.now() >= known.staleUntil) throw known.failure;
     return known.keys.filter(isWanted);
   }

@@ -4,7 +4,7 @@ import {
   type GuardedFetch,
   type GuardedRequest,
   type GuardedResponse,
-} from '../http-client/guarded-fetch.js';
+} from '../http-client/guarded-request.js';
 import { subjectPrefix, type Oauth2Provider } from './oauth2-providers.js';
 
 interface SecretPlace {
@@ -24,6 +24,8 @@ interface Ports {
       readonly nonce: string;
       readonly issuedAt: number;
       readonly expiresAt: number;
+      readonly organizationId: string;
+      readonly clockMends?: number;
       readonly bearerToken?: { readonly text: string; readonly targetPublicKey: string };
     }): Promise<string>;
   };
@@ -35,6 +37,8 @@ interface Authentication {
   readonly clientId: string;
   /** Where the secret of the application is sealed. */
   readonly secret: SecretPlace;
+  /** How often the clock of that organization has been mended, if it ever was. */
+  readonly clockMends?: number;
   readonly authCode: string;
   readonly redirectUri: string;
   /** PKCE (RFC 7636). */
@@ -65,7 +69,7 @@ export class Oauth2Client {
    */
   async authenticate(asked: Authentication): Promise<string> {
     const { clock, issuer } = this.ports;
-    const { provider, clientId, nonce, bearerTokenTargetPublicKey: targetPublicKey } = asked;
+    const { provider, clientId, nonce, secret, clockMends, bearerTokenTargetPublicKey: targetPublicKey } = asked;
     const profile = this.providerOf(provider);
     const accessToken = await this.exchange(profile, asked);
     const userId = await this.userId(profile, provider, accessToken);
@@ -76,6 +80,8 @@ export class Oauth2Client {
       nonce,
       issuedAt,
       expiresAt: issuedAt + tokenLifeMs,
+      organizationId: secret.organizationId,
+      ...(clockMends === undefined ? {} : { clockMends }),
       ...(targetPublicKey ? { bearerToken: { text: accessToken, targetPublicKey } } : {}),
     });
   }

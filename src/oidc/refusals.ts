@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
-import { GuardedFetchError } from '../http-client/guarded-fetch.js';
+import { GuardedFetchError } from '../http-client/guarded-request.js';
 
 /** A rejected token, as INVALID_OIDC_TOKEN (client protocol, section 8.3). */
 export function invalidOidcToken(problem: string, cause?: unknown): CoordinatorError {

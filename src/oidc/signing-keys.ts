@@ -15,6 +15,7 @@ const keyOfAlgorithm: Readonly<Record<string, { readonly kty: string; readonly c
   PS512: { kty: 'RSA' },
   ES256: { kty: 'EC', crv: 'P-256' },
   ES384: { kty: 'EC', crv: 'P-384' },
+  ES512: { kty: 'EC', crv: 'P-521' },
   EdDSA: { kty: 'OKP', crv: 'Ed25519' },
   Ed25519: { kty: 'OKP', crv: 'Ed25519' },
 };
@@ -42,14 +43,17 @@ const longestModulus = 1_366;
 const longestMember = 256;
 
 /**
- * The keys of a published set that may verify signatures. All others are ignored, including damaged ones, and those
+ * The keys of a published set that may verify signatures, each once. All others are ignored, including damaged ones, and those
  * whose private part was published too.
  */
 export function signingKeysOf(published: readonly unknown[]): readonly SigningKey[] {
-  return published.flatMap((jwk) => {
+  const keys = published.flatMap((jwk) => {
     const key = signingKeyOf(jwk);
     return key === undefined ? [] : [key];
   });
+  // Some issuers list a key twice; two different keys of one id stay two.
+  const listed = new Map(keys.map((key) => [JSON.stringify(Object.entries(key).sort()), key]));
+  return [...listed.values()];
 }
 
 function signingKeyOf(jwk: unknown): SigningKey | undefined {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { GuardedFetch } from '../http-client/guarded-fetch.js';
+import type { GuardedFetch } from '../http-client/guarded-request.js';
 import { IssuerKeys, type OwnIssuer } from './issuers.js';
 import { checkSignature, claimsOf, readJws } from './jws.js';
 import { invalidOidcToken } from './refusals.js';
@@ -10,6 +10,8 @@ export interface OidcIdentity {
   readonly issuer: string;
   readonly audience: string;
   readonly subject: string;
+  /** The token was issued to another client, or is for several: it counts only for a client id that is listed. */
+  readonly namesOtherClients?: true;
   /** SHA-256 of the part signed by the issuer, hex: the signature itself can be encoded in several ways. */
   readonly tokenId: string;
   readonly isIssuedHere: boolean;
@@ -32,6 +34,8 @@ export type OidcPurpose = 'registration' | { readonly login: { readonly publicKe
 type Claims = Readonly<Record<string, unknown>>;
 
 const maxNameLength = 255;
+/** Zitadel lists every application of a project. */
+const maxAudiences = 64;
 /** Tolerated difference between the issuer's clock and ours, in seconds. */
 const leeway = 30;
 /** The last second that a Date can represent. */
@@ -46,10 +50,12 @@ export class OidcVerifier {
   private readonly keys: IssuerKeys;
   private readonly emailIssuers: readonly string[];
   private readonly own: OwnIssuer | undefined;
+  private readonly mendsOf: (organizationId: string) => Promise<number>;
 
   /**
    * `issuers` are the only ones accepted, any if empty or absent. `own` is an issuer whose keys need no request.
-   * `emailIssuers` are trusted on e-mail addresses; none if absent.
+   * `emailIssuers` are trusted on e-mail addresses; none if absent. `mendsOf` says how often the clock of an organization has been
+   * mended; never if absent.
    */
   constructor({
     clock,
@@ -57,13 +63,16 @@ export class OidcVerifier {
     issuers = [],
     own,
     emailIssuers = [],
+    mendsOf = () => Promise.resolve(0),
   }: {
     readonly clock: { now(): number };
     readonly fetch: GuardedFetch;
     readonly issuers?: readonly string[];
     readonly own?: OwnIssuer;
     readonly emailIssuers?: readonly string[];
+    readonly mendsOf?: (organizationId: string) => Promise<number>;
   }) {
+    this.mendsOf = mendsOf;
     this.clock = clock;
     this.emailIssuers = emailIssuers;
     this.own = own;
@@ -90,8 +99,16 @@ export class OidcVerifier {
     const identity = readIdentity(claims, this.clock.now());
     if (purpose !== 'registration') checkBinding(claims, purpose.login.publicKey);
     const isWanted = (key: SigningKey): boolean => isKeyFor(key, jws.algorithm, jws.keyId);
-    await checkSignature(jws, await this.keys.find(identity.issuer, isWanted));
+    const keys = await this.keys.find(identity.issuer, isWanted);
+    try {
+      await checkSignature(jws, keys);
+    } catch (error) {
+      const now = await this.keys.find(identity.issuer, isWanted, { isReplaced: true });
+      if (JSON.stringify(now) === JSON.stringify(keys)) throw error;
+      await checkSignature(jws, now);
+    }
     const { issuer, email, emailVerified } = identity;
+    if (issuer === this.own?.issuer) await this.checkNotMended(claims);
     const isTrusted = emailVerified && this.emailIssuers.includes(issuer);
     const signed = jws.compact.slice(0, jws.compact.lastIndexOf('.'));
     return {
@@ -101,6 +118,12 @@ export class OidcVerifier {
       ...(isTrusted && email !== undefined ? { verifiedEmail: email } : {}),
     };
   }
+
+  /** A token of ours ends when the clock of the organization that requested it is mended. */
+  private async checkNotMended({ organization_id: organizationId, clock_mends: mends = 0 }: Claims): Promise<void> {
+    if (typeof organizationId !== 'string' || mends === (await this.mendsOf(organizationId))) return;
+    throw invalidOidcToken('it ended when the clock of the organization that requested it was mended: log in again');
+  }
 }
 
 function readIdentity(claims: Claims, now: number): Omit<OidcIdentity, 'tokenId' | 'isIssuedHere'> {
@@ -108,25 +131,41 @@ function readIdentity(claims: Claims, now: number): Omit<OidcIdentity, 'tokenId'
   if (!isIssuer(iss)) {
     throw invalidOidcToken('its `iss` is missing or not an http(s) URL without user, query and fragment');
   }
-  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  const [audience] = audiences;
-  if (audiences.length !== 1 || !isName(audience)) {
-    throw invalidOidcToken(`its \`aud\` must be exactly one string of 1 to ${maxNameLength} characters`);
-  }
-  if (azp !== undefined && azp !== audience) {
-    throw invalidOidcToken(`its \`azp\` is not its audience \`${audience}\`: it was issued to a different client`);
-  }
+  const audience = audienceOf(aud, azp);
   if (!isName(sub)) throw invalidOidcToken(`its \`sub\` must be a string of 1 to ${maxNameLength} characters`);
   const expiresAt = checkTimes(claims, now);
   return {
     issuer: iss,
     audience,
     subject: sub,
+    ...((azp ?? audience) !== audience || [aud].flat().length > 1 ? { namesOtherClients: true as const } : {}),
     expiresAt,
     ...(isName(email) ? { email } : {}),
     // Some issuers write it as a string.
     emailVerified: claims['email_verified'] === true || claims['email_verified'] === 'true',
   };
+}
+
+/**
+ * The client id that a token is for; whoever uses the identity compares it with those registered. That is `aud`, also where
+ * `azp` is another client, as of Google's apps for Android; of several, that of `azp` (OpenID Connect Core 1.0, section 2).
+ * @throws {CoordinatorError} INVALID_OIDC_TOKEN
+ */
+function audienceOf(aud: unknown, azp: unknown): string {
+  if (azp !== undefined && !isName(azp)) {
+    throw invalidOidcToken(`its \`azp\` must be a string of 1 to ${maxNameLength} characters`);
+  }
+  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (audiences.length === 0 || audiences.length > maxAudiences || !audiences.every(isName)) {
+    throw invalidOidcToken(
+      `its \`aud\` must be a string of 1 to ${maxNameLength} characters, or a list of at most ${maxAudiences}`,
+    );
+  }
+  const [only, ...others] = audiences;
+  if (others.length === 0) return only!;
+  if (azp === undefined) throw invalidOidcToken('it has several `aud` and no `azp`: it must name the client it is for');
+  if (!audiences.includes(azp)) throw invalidOidcToken('its `azp` is not one of its `aud`');
+  return azp;
 }
 
 /** The expiry of the token in milliseconds, if it is valid now (RFC 7519, section 4.1). */

@@ -10,10 +10,6 @@ export interface ParentsWord {
 export interface ChildLookUps {
   /** As far as the read model has come. */
   recorded(organizationId: string): ParentsWord | undefined;
-  /** The same, including everything recorded by now. @throws {CoordinatorError} UNAVAILABLE if it is far behind */
-  recordedByNow(organizationId: string): Promise<ParentsWord | undefined>;
   /** Ids of those that a parent has recorded and that have no stream yet. */
   unfounded(): readonly string[];
-  /** Ids of those that have a stream but that no parent has recorded. */
-  unconfirmed(): readonly string[];
 }

@@ -12,7 +12,7 @@ export interface Claims {
     parentId: string,
     identifier: ClaimedIdentifier,
     position: bigint,
-  ): Promise<Pick<Found, 'by'> & { readonly organizationIds: readonly string[] }>;
+  ): Promise<Pick<Found, 'rule'> & { readonly organizationIds: readonly string[] }>;
   /** Keys (COSE, base64url) registered under a credential id, the first one first, as of the same position. */
   keysOfCredentialId(parentId: string, credentialId: string, position: bigint): Promise<readonly string[]>;
   /** Whether anyone in a sub-organization of the parent has an identity at the issuer, as of the same position. */

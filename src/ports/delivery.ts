@@ -38,8 +38,8 @@ export interface DeliveryPort {
 export interface AskedMessage {
   /** An e-mail address or a phone number. */
   readonly contact: string;
-  /** `known`: the account of the contact, or a member of the parent; `proxy`: a client of the auth proxy. */
-  readonly sender: 'known' | 'proxy' | 'stranger';
+  /** `trusted`: the account of the contact, or a member of the parent; `auth-proxy`: a client of the auth proxy. */
+  readonly sender: 'trusted' | 'auth-proxy' | 'untrusted';
   /** Where it is requested. */
   readonly organizationId: string;
 }

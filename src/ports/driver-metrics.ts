@@ -6,6 +6,8 @@ export interface DriverMetrics {
   /** What one request has spent. */
   spent(on: 'submit' | 'query', meter: Meter): void;
   appended(seconds: number, batch: number): void;
+  /** The store did not confirm an append. */
+  appendFailed(): void;
   conflict(): void;
   folded(seconds: number, events: number): void;
 }

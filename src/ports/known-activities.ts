@@ -9,6 +9,8 @@ export interface KnownActivities {
   checkpoint(): bigint;
   /** Id of the activity of a request with this fingerprint: its submission, or a vote on it. */
   findByFingerprint(organizationId: string, fingerprint: string): string | undefined;
+  /** Whether a denied request with this fingerprint was recorded. */
+  wasDenied(organizationId: string, fingerprint: string): boolean;
   /** The activity once everything up to `position` is known; waits for that, within limits. */
   read(organizationId: string, activityId: string, position: bigint): Promise<ActivityRecord<User | undefined>>;
 }

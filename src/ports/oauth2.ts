@@ -25,6 +25,8 @@ export interface Oauth2Port {
     readonly redirectUri: string;
     readonly codeVerifier: string;
     readonly nonce: string;
+    /** How often the clock of the organization of the secret has been mended, if it ever was. */
+    readonly clockMends?: number;
     readonly bearerTokenTargetPublicKey?: string | undefined;
   }): Promise<string>;
 }

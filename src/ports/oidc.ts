@@ -3,6 +3,8 @@ export interface OidcIdentity {
   readonly issuer: string;
   readonly audience: string;
   readonly subject: string;
+  /** The token was issued to another client, or is for several: it counts only for a client id that is listed. */
+  readonly namesOtherClients?: true;
   /** SHA-256 of the part signed by the issuer, hex: the same for every encoding of its signature. */
   readonly tokenId: string;
   /** Milliseconds since the epoch. */

@@ -28,8 +28,24 @@ export interface VerifiedRegistration {
   readonly transports: readonly string[];
 }
 
+/** The length of a credential id, in bytes (WebAuthn level 3, section 4). */
+export const maxCredentialIdBytes = 1_023;
+
+/** A signature counter that is not above the highest seen: the passkey may have been copied. */
+interface StaleCounter {
+  readonly organizationId: string;
+  readonly userId: string;
+  readonly credentialId: string;
+  readonly signCount: number;
+  readonly highestSeen: number;
+}
+
 /** Signature counters of passkeys, wherever under one parent they have stamped. */
 export interface PasskeyCounters {
+  /** A counter that has not grown refuses the request. */
+  readonly isStrict: boolean;
+  /** Called for a counter that has not grown, unless the passkey is backup-eligible. */
+  notGrown(seen: StaleCounter): void;
   /** The highest counter recorded in a parent (`familyId`) or one of its sub-organizations; 0 for none. */
   highest(familyId: string, passkey: { readonly credentialId: string; readonly publicKey: string }): Promise<number>;
 }

@@ -15,6 +15,8 @@ export interface VerificationClaims {
   /** It was returned to a repeat, which anyone who has read the request may send: only its key proves anything. */
   readonly toldAgain?: true;
   readonly expiresAt: number;
+  /** How often the clock of the issuing organization had been mended, if it ever was; the token ends with the next time. */
+  readonly clockMends?: number;
 }
 
 /** Claims of a session token (client protocol, section 1.5). `expiresAt` is milliseconds since the epoch. */

@@ -1,7 +1,8 @@
-import { bootStream, type BootEvent, type BootFacts } from '../domain/boots.js';
+import { bootStream, type BootEvent, type BootFacts, type RestoreFacts } from '../domain/boots.js';
 import { verifyChain } from '../ledger/chain.js';
-import { WrongRevision, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
-import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
+import { appendWithRetry } from '../ledger/append-with-retry.js';
+import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
+import { emptyTail } from '../ledger/seal.js';
 
 interface World {
   readonly store: EventStore;
@@ -44,22 +45,20 @@ export class BootLog {
     return this.append({ type: 'CoordinatorBooted', data: facts }, () => false);
   }
 
+  /** Resolves when it is durable that an operator has accepted the loss of events. */
+  restored(facts: RestoreFacts): Promise<void> {
+    return this.append({ type: 'HistoryRestored', data: facts }, () => false);
+  }
+
   private async append({ type, data }: BootEvent, isNeedless: () => boolean): Promise<void> {
     const { store, clock, newId } = this.world;
     const id = newId();
     const metadata = { at: clock.now(), $correlationId: id, $causationId: id };
-    for (let attempt = 1; ; attempt++) {
+    const decide = async () => {
       await this.catchUp();
-      if (isNeedless()) return;
-      const { events } = seal(bootStream, this.head, [{ id, type, data, metadata }]);
-      try {
-        await store.append(bootStream, events, expectedAfter(this.head));
-        return;
-      } catch (error) {
-        // Another coordinator starts at the same moment.
-        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw error;
-      }
-    }
+      return isNeedless() ? undefined : { tail: this.head, facts: [{ id, type, data, metadata }] };
+    };
+    await appendWithRetry(store, bootStream, decide, { attempts: maxAttempts });
   }
 
   private async catchUp(): Promise<void> {

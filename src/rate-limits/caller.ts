@@ -43,3 +43,14 @@ export function networkOf(address: string): string {
     .map((group) => group || '0')
     .join(':');
 }
+
+/**
+ * A network (`networkOf`) and those around it that one holder may have, the narrowest first: an IPv4 address and its /24; of IPv6, the
+ * /64, and the /56 and the /48 around it.
+ */
+export function networksOf(network: string): readonly string[] {
+  if (network.includes('.')) return [network, `${network.slice(0, network.lastIndexOf('.'))}/24`];
+  const [first, second, third, fourth = ''] = network.split(':');
+  const site = `${first}:${second}:${third}`;
+  return [network, `${site}:${fourth.padStart(4, '0').slice(0, 2)}/56`, `${site}/48`];
+}

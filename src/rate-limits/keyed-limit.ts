@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { limitExceeded } from '../domain/errors.js';
+import { CoordinatorError, limitExceeded } from '../domain/errors.js';
 
 interface KeyedLimitOptions {
   /** What may be counted for one key within a window. */
@@ -18,6 +18,8 @@ interface Window {
   readonly endsAt: number;
 }
 
+/** How many times as much as a network the network around it may have counted. */
+const wider = 4;
 /** 65 536 keys are about 8 MB. */
 const usualMaxKeys = 65_536;
 /** The share of the keys that only `trusted` takes can open, as strangers could fill all others. */
@@ -45,34 +47,70 @@ export class KeyedLimit {
   }
 
   /**
-   * Counts once for a key, and says how often it may still be.
+   * Counts once for a key, and says how often it may still be. Of several keys, which are a network and those around it
+   * (`networksOf`), each has four times the limit of the one before: a holder of many networks gets no more than that.
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED, and nothing is counted
    */
-  take(key: string, { trusted = false }: { readonly trusted?: boolean } = {}): number {
+  take(keys: string | readonly string[], { trusted = false }: { readonly trusted?: boolean } = {}): number {
     const now = this.now();
-    const digest = this.digestOf(key);
-    const window = this.windows.get(digest);
-    if (window && window.endsAt > now) {
-      if (window.count >= this.options.most) throw this.refusal(window, now);
-      window.count += 1;
-      return this.options.most - window.count;
-    }
     this.forgetEnded(now);
+    const levels = [keys].flat().map((key, level) => {
+      const digest = this.digestOf(key);
+      const window = this.windows.get(digest);
+      return { digest, window, left: this.options.most * wider ** level - (window?.count ?? 0) };
+    });
+    const used = levels.find(({ left }) => left <= 0);
+    if (used) throw this.refusal(used.window!, now);
+    const added = levels.filter(({ window }) => !window).length;
     const room = trusted ? this.maxKeys : Math.floor(this.maxKeys * (1 - reserve));
-    if (this.windows.size >= room) {
+    if (added > 0 && this.windows.size + added > room) {
       const [oldest] = this.windows.values();
       throw this.refusal(oldest!, now);
     }
-    this.windows.delete(digest);
-    this.windows.set(digest, { count: 1, endsAt: now + this.options.windowMs });
-    return this.options.most - 1;
+    for (const { digest, window } of levels) {
+      if (window) window.count += 1;
+      else this.windows.set(digest, { count: 1, endsAt: now + this.options.windowMs });
+    }
+    return Math.min(...levels.map(({ left }) => left)) - 1;
+  }
+
+  /** Counts if that is permitted, and says whether it was. Options and keys are those of `take`. */
+  admits(...asked: Parameters<KeyedLimit['take']>): boolean {
+    try {
+      this.take(...asked);
+      return true;
+    } catch (error) {
+      if (error instanceof CoordinatorError) return false;
+      throw error;
+    }
   }
 
   /** Refuses what `take` would refuse for this key, and counts nothing. @throws {CoordinatorError} as `take` */
   check(key: string): void {
     const now = this.now();
     const window = this.windows.get(this.digestOf(key));
-    if (window && window.endsAt > now && window.count >= this.options.most) throw this.refusal(window, now);
+    if (window && this.isExhausted(window, now)) throw this.refusal(window, now);
+  }
+
+  /** Whether nothing may be counted for this key until its window ends. */
+  isReached(key: string): boolean {
+    const window = this.windows.get(this.digestOf(key));
+    return window !== undefined && this.isExhausted(window, this.now());
+  }
+
+  /** Uncounts once for each key what was taken and turned out not to count. */
+  giveBack(keys: string | readonly string[]): void {
+    for (const key of [keys].flat()) {
+      const digest = this.digestOf(key);
+      const window = this.windows.get(digest);
+      if (!window) continue;
+      window.count -= 1;
+      if (window.count === 0) this.windows.delete(digest);
+    }
+  }
+
+  private isExhausted({ count, endsAt }: Window, now: number): boolean {
+    return endsAt > now && count >= this.options.most;
   }
 
   private digestOf(key: string): string {

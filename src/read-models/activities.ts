@@ -1,4 +1,4 @@
-import { activityStatuses, type ActivityStatus } from '../domain/activity/events.js';
+import { activityStatuses, isActivityEvent, type ActivityStatus } from '../domain/activity/events.js';
 import { intentIn } from '../domain/activity/recorded-form.js';
 import { evolveWithoutIntent, type ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEvent, Decision } from '../domain/activity/events.js';
@@ -12,7 +12,7 @@ import { Described, ListOf, ListOfOneOf, Nested, Text, TextList, Uuid } from '..
 import type { Rows } from './database.js';
 import { defineQuery, ListPage, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
 import type { EventMetadata } from '../ledger/chain.js';
-import { upcast } from '../ledger/upcast.js';
+import { readEvent } from '../ledger/read-event.js';
 import { elementsOf, newestFirst, partOf, type Run } from './pages.js';
 import type { ReadModel } from './read-model.js';
 import { PolicyOutcomeShape, type ReasonsAnswer } from './reasons.js';
@@ -33,7 +33,7 @@ type ActivityDoc = Omit<ActivityRow, 'activityId' | 'organizationId' | 'type' | 
 
 export const activitiesModel: ReadModel = {
   name: 'activities',
-  version: 9,
+  version: 1,
   tables: ['activities', 'activity_fingerprints'],
   // Activities are large; one that is missing is noticed by its fingerprint.
   guards: ['activity_fingerprints'],
@@ -46,6 +46,8 @@ export const activitiesModel: ReadModel = {
     CREATE UNIQUE INDEX activities_by_id ON activities (activity_id, organization_id);
     CREATE INDEX activities_by_status ON activities (organization_id, status);
     CREATE INDEX activities_by_type ON activities (organization_id, type, status);
+    CREATE INDEX activities_waiting ON activities (json_extract(doc, '$.createdAt'))
+      WHERE status = 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
     CREATE TABLE activity_fingerprints (
       organization_id TEXT NOT NULL, fingerprint BLOB NOT NULL, submitted INTEGER NOT NULL,
       PRIMARY KEY (organization_id, fingerprint)
@@ -92,8 +94,25 @@ export const activitiesModel: ReadModel = {
   },
 };
 
-function isActivityEvent(event: { type: string }): event is ActivityEvent {
-  return event.type !== 'ActivityDenied' && event.type.startsWith('Activity');
+const hourMs = 60 * 60 * 1_000;
+/** Upper bounds of the ages that waiting activities are counted by. */
+const ages = { 'up to 1h': hourMs, 'up to 24h': 24 * hourMs, 'up to 7d': 7 * 24 * hourMs, longer: Infinity } as const;
+
+/** How many activities of all organizations wait for votes, by the time since their submission. Reads an index of these alone. */
+export function waitingByAge(rows: Rows, now: number): Readonly<Record<keyof typeof ages, number>> {
+  let younger = 0;
+  const counts = Object.entries(ages).map(([age, most]): [string, number] => {
+    const row = rows.get(
+      `SELECT count(*) AS waiting FROM activities
+       WHERE status = 'ACTIVITY_STATUS_CONSENSUS_NEEDED' AND json_extract(doc, '$.createdAt') > ?`,
+      most === Infinity ? 0 : now - most,
+    );
+    const upTo = Number(row?.['waiting'] ?? 0);
+    const own = upTo - younger;
+    younger = upTo;
+    return [age, own];
+  });
+  return Object.fromEntries(counts) as Record<keyof typeof ages, number>;
 }
 
 function fingerprintIn(event: ActivityEvent): string | undefined {
@@ -337,11 +356,8 @@ class PolicyEvaluationShape {
   )
   revision!: string;
 
-  @Described(
-    { type: 'integer' },
-    { optional: true, about: 'Number of the rules that decided it; absent for decisions older than numbered rules.' },
-  )
-  rules?: number;
+  @Described({ type: 'integer' }, { about: 'Number of the rules that decided it.' })
+  rules!: number;
 
   @Nested(() => TimestampShape)
   createdAt!: TimestampShape;
@@ -391,12 +407,12 @@ export const getPolicyEvaluations = defineQuery({
       ...(authority?.organizationId === callerOrganizationId ? { authority } : {}),
     };
     // Where the root quorum decided, no policy was asked.
-    const isExplained = decisions.some(({ by }) => by !== 'root-quorum');
+    const isExplained = decisions.some(({ decidedBy }) => decidedBy !== 'root-quorum');
     const { told, notExplained }: ReasonsAnswer = isExplained ? await reasons(asked) : { told: [] };
     const explained = new Map(told.map(({ voteId, outcomes }) => [voteId, outcomes]));
     const evaluations = decisions.map((decision) => {
-      const { voteId, outcome, by, revision, rules, at } = decision;
-      const policies: readonly PolicyOutcomeShape[] = explained.get(voteId) ?? decision.policies;
+      const { voteId, outcome, decidedBy, revision, rules, at } = decision;
+      const policies: readonly PolicyOutcomeShape[] = explained.get(voteId) ?? decision.evaluations;
       const isOthers = isDecidedByOthers(callerOrganizationId, decision);
       return {
         // One evaluation per vote, so the vote's id identifies it.
@@ -406,9 +422,9 @@ export const getPolicyEvaluations = defineQuery({
         voteId,
         policyEvaluations: isOthers ? policies.map(withoutReason) : policies,
         outcome,
-        decidedBy: by,
+        decidedBy,
         revision: String(revision),
-        ...(rules === undefined ? {} : { rules }),
+        rules,
         createdAt: timestamp(at),
       };
     });
@@ -438,7 +454,7 @@ export function withDecisionSaidTo(callerOrganizationId: string, event: Organiza
   if (event.type !== 'ActivitySubmitted' && event.type !== 'ActivityApproved') return event;
   const { policySet: _policySet, ...decision } = event.data.decision;
   if (!isDecidedByOthers(callerOrganizationId, decision)) return event;
-  const said = { ...decision, policies: decision.policies.map(withoutReason) };
+  const said = { ...decision, evaluations: decision.evaluations.map(withoutReason) };
   return event.type === 'ActivitySubmitted'
     ? { type: event.type, data: { ...event.data, decision: said } }
     : { type: event.type, data: { ...event.data, decision: said } };
@@ -512,9 +528,9 @@ export const listActivityEvents = defineQuery({
           const { $correlationId, at, hash } = event.metadata as EventMetadata;
           if ($correlationId !== activityId) break;
           const { id, revision } = event;
-          const recorded = organizationEvent(upcast(event));
+          const recorded = organizationEvent(readEvent(event));
           const recordedAt = new Date(at).toISOString();
-          const said = readableEvent(withDecisionSaidTo(callerOrganizationId, recorded), record, now);
+          const said = readableEvent(withDecisionSaidTo(callerOrganizationId, recorded), record, now, { at });
           const redacted = said === recorded ? {} : { redacted: true as const };
           next = revision + 1;
           if (isAfter) yield { id, revision: String(revision), ...said, recordedAt, hash, ...redacted };

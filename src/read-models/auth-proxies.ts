@@ -9,7 +9,7 @@ import { TimestampShape } from '../wire/shapes.js';
 /** Enabled auth proxies, and the origins that each allows. */
 export const authProxiesModel: ReadModel = {
   name: 'auth-proxies',
-  version: 2,
+  version: 1,
   tables: ['auth_proxies', 'auth_proxy_origins'],
   schema: `
     CREATE TABLE auth_proxies (

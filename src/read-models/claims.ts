@@ -19,22 +19,21 @@ const claimTables = ['claim_organizations', 'claims', 'claim_streams', 'outranke
 
 /**
  * Who has, and who has proved, the public identifiers under a parent (docs/adr/0028). One that has left its
- * organization has no row. A sub-organization counts once its parent has recorded it (`confirmed`), whichever stream
- * came first.
+ * organization has no row.
  */
 export const claimsModel: ReadModel = {
   name: 'claims',
-  version: 4,
+  version: 1,
   tables: claimTables,
   guards: claimTables,
   // A stranger may assert other people's identifiers as often as sign-ups allow, so every query has its own index.
   schema: `
     CREATE TABLE claim_organizations (
       organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, founded_by TEXT, founded INTEGER NOT NULL,
-      confirmed INTEGER, is_founding INTEGER NOT NULL DEFAULT 1, proved INTEGER, credentials INTEGER NOT NULL DEFAULT 0
+      is_founding INTEGER NOT NULL DEFAULT 1, proved INTEGER, credentials INTEGER NOT NULL DEFAULT 0
     ) WITHOUT ROWID;
     CREATE INDEX claim_organizations_unproved ON claim_organizations (founded)
-      WHERE founded_by IS NOT NULL AND proved IS NULL AND confirmed IS NOT NULL;
+      WHERE founded_by IS NOT NULL AND proved IS NULL;
     CREATE TABLE claims (
       organization_id TEXT NOT NULL, ref TEXT NOT NULL, kind TEXT NOT NULL,
       parent_id TEXT NOT NULL, value TEXT NOT NULL, owner TEXT NOT NULL, credential_id TEXT, public_key TEXT,
@@ -87,40 +86,39 @@ class Families {
 }
 
 function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): void {
-  const { organizationId, position, at, event } = projected;
+  const { organizationId, at, event } = projected;
   switch (event.type) {
     case 'OrganizationCreated': {
-      const { parentOrganizationId, foundedBy } = event.data;
+      const { parentOrganizationId, createdBy } = event.data;
       if (parentOrganizationId === undefined) return;
       families.forget(organizationId);
-      if (foundedBy !== undefined) forgetLapsed(rows, at);
+      if (createdBy !== undefined) forgetLapsed(rows, at);
       return rows.run(
-        `INSERT INTO claim_organizations (organization_id, parent_id, founded_by, founded) VALUES (?, ?, ?, ?)
-           ON CONFLICT (organization_id) DO UPDATE SET founded_by = excluded.founded_by, founded = excluded.founded`,
+        'UPDATE claim_organizations SET founded_by = ?, founded = ? WHERE organization_id = ? AND parent_id = ?',
+        createdBy ?? null,
+        at,
         organizationId,
         parentOrganizationId,
-        foundedBy ?? null,
-        at,
       );
     }
     case 'SubOrganizationCreated': {
       const { subOrganizationId } = event.data;
       families.forget(subOrganizationId);
-      rows.run(
-        `INSERT INTO claim_organizations (organization_id, parent_id, founded, confirmed) VALUES (?, ?, ?, ?)
-           ON CONFLICT (organization_id) DO UPDATE SET confirmed = excluded.confirmed`,
+      return rows.run(
+        // No organization can take over another's sub-organization.
+        'INSERT OR IGNORE INTO claim_organizations (organization_id, parent_id, founded) VALUES (?, ?, ?)',
         subOrganizationId,
         organizationId,
         at,
-        position,
-      );
-      // What its founding proved counts from its creation.
-      return rows.run(
-        'UPDATE claims SET proved = ? WHERE organization_id = ? AND proved IS NOT NULL',
-        position,
-        subOrganizationId,
       );
     }
+    case 'ClockMended':
+      // A public sign-up of the false time lapses like one of today.
+      return rows.run(
+        'UPDATE claim_organizations SET founded = min(founded, ?) WHERE organization_id = ? AND proved IS NULL',
+        at,
+        organizationId,
+      );
     case 'OrganizationDeleted':
       rows.run('DELETE FROM claims WHERE organization_id = ?', organizationId);
       return rows.run('DELETE FROM claim_organizations WHERE organization_id = ?', organizationId);
@@ -192,7 +190,7 @@ const mostForgotten = 4;
 function forgetLapsed(rows: Rows, at: number): void {
   const lapsed = rows.all(
     `SELECT organization_id FROM claim_organizations
-     WHERE founded_by IS NOT NULL AND proved IS NULL AND confirmed IS NOT NULL AND founded < ? ORDER BY founded LIMIT ?`,
+     WHERE founded_by IS NOT NULL AND proved IS NULL AND founded < ? ORDER BY founded LIMIT ?`,
     // The reader's clock may be behind.
     at - 2 * signUpLifeMs,
     mostForgotten,
@@ -351,12 +349,12 @@ function takeRequest(
   }
   // Someone who stamps for the parent, or with a key that a token vouches for, proves no key of this organization.
   if (attestation || (type === 'ActivitySubmitted' && data.decision.authority)) return;
-  const by = type === 'ActivitySubmitted' && data.decision.found ? 'found-request' : 'request';
+  const by = type === 'ActivitySubmitted' && data.decision.resolution ? 'resolved-request' : 'request';
   prove(rows, organizationId, ref, webauthn ? 'PASSKEY' : 'PUBLIC_KEY', by, position);
 }
 
 function takeRecord(rows: Rows, { organizationId: parentId, revision }: ProjectedEvent, { data }: ClaimEvent): void {
-  const { kind, value, organizationId, ref, outranks } = data;
+  const { kind, value, organizationId, ownerId: ref, outranks } = data;
   rows.run('INSERT OR REPLACE INTO claim_streams VALUES (?, ?)', parentId, revision);
   rows.run(
     `UPDATE claims SET recorded = ?, outranks = ?, is_due = 0
@@ -402,14 +400,14 @@ export function highestCounter(rows: Rows, familyId: string, credentialId: strin
 }
 
 /** `c` belongs to an existing sub-organization whose sign-up has not lapsed; takes the time before which one has. */
-const standing = `JOIN claim_organizations o ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
+const standing = `JOIN claim_organizations o ON o.organization_id = c.organization_id
    AND (o.founded_by IS NULL OR o.proved IS NOT NULL OR o.founded > ?)`;
 const ofIdentifier = 'c.parent_id = ? AND c.kind = ? AND c.value = ? AND (c.expires IS NULL OR c.expires > ?)';
 /** First those that outrank, then in recorded order; those not recorded yet come last, in their own order. */
 const inOrder = 'ORDER BY c.outranks DESC, c.recorded IS NULL, c.recorded, c.proved';
 
 /** Where an identifier leads, and why: to an organization, nowhere, or to several that only a name can tell apart. */
-type LedTo = Pick<Found, 'by'> & { readonly organizationIds: readonly string[] };
+type LedTo = Pick<Found, 'rule'> & { readonly organizationIds: readonly string[] };
 
 /**
  * Where a public identifier leads under a parent, for someone who has proved it (security rule R4). `now` is
@@ -425,7 +423,7 @@ function ledTo(rows: Rows, parentId: string, identifier: ClaimedIdentifier, now:
   const told = toldTo(rows, parentId, identifier, now, alive);
   if (told.organizationIds.length > 0) return told;
   const first = firstAsserted(rows, parentId, identifier, now, alive);
-  return { by: 'first-assertion', organizationIds: first ? [String(first['organization_id'])] : [] };
+  return { rule: 'first-assertion', organizationIds: first ? [String(first['organization_id'])] : [] };
 }
 
 /** Where it leads by 1 and 2 of the rule only, which anyone may learn. */
@@ -435,14 +433,14 @@ function toldTo(rows: Rows, parentId: string, { kind, value }: ClaimedIdentifier
     `SELECT c.organization_id FROM claims c ${standing} WHERE ${ofIdentifier} AND c.proved IS NOT NULL ${inOrder} LIMIT 1`,
     ...place,
   );
-  if (proved) return { by: 'proof', organizationIds: [String(proved['organization_id'])] };
+  if (proved) return { rule: 'proof', organizationIds: [String(proved['organization_id'])] };
   // A contact that someone has merely written down leads nowhere.
-  if (kind === 'EMAIL' || kind === 'PHONE_NUMBER') return { by: 'founding', organizationIds: [] };
+  if (kind === 'EMAIL' || kind === 'PHONE_NUMBER') return { rule: 'founding', organizationIds: [] };
   const made = rows.all(
     `SELECT DISTINCT c.organization_id FROM claims c ${standing} WHERE ${ofIdentifier} AND c.is_member_made = 1 LIMIT 2`,
     ...place,
   );
-  return { by: 'founding', organizationIds: made.map((row) => String(row['organization_id'])) };
+  return { rule: 'founding', organizationIds: made.map((row) => String(row['organization_id'])) };
 }
 
 function firstAsserted(
@@ -491,7 +489,7 @@ const mostKeys = 32;
 export function keysOfCredentialId(rows: Rows, parentId: string, credentialId: string): readonly string[] {
   const found = rows.all(
     `SELECT c.public_key FROM claims c JOIN claim_organizations o
-       ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
+       ON o.organization_id = c.organization_id
      WHERE c.parent_id = ? AND c.credential_id = ? ORDER BY c.asserted LIMIT ?`,
     parentId,
     credentialId,
@@ -505,7 +503,7 @@ export function knowsIssuer(rows: Rows, parentId: string, issuer: string): boole
   const prefix = identitiesOfIssuer(issuer);
   // In ASCII, the comma that ends a prefix is followed by the minus: as a range, the index can be used.
   const found = rows.get(
-    `SELECT 1 FROM claims c JOIN claim_organizations o ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
+    `SELECT 1 FROM claims c JOIN claim_organizations o ON o.organization_id = c.organization_id
      WHERE c.parent_id = ? AND c.kind = 'OIDC' AND c.value >= ? AND c.value < ? LIMIT 1`,
     parentId,
     prefix,
@@ -519,7 +517,7 @@ export function dueClaims(rows: Rows, most: number): readonly DueClaim[] {
   return rows
     .all(
       `SELECT c.* FROM claims c JOIN claim_organizations o
-         ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
+         ON o.organization_id = c.organization_id
        WHERE c.is_due = 1 ORDER BY c.proved LIMIT ?`,
       most,
     )

@@ -3,21 +3,25 @@ import type { ContractInterface } from '../domain/organization/contract-interfac
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Described, ListOf, Nested, Text, Uuid } from '../wire/fields.js';
 import { defineQuery, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { ListPlaces } from './list-places.js';
 import { oldestFirst } from './pages.js';
 import type { Rows } from './database.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
+const places = new ListPlaces({ table: 'contract_interfaces', id: 'interface_id', columns: ['created'] });
+
 export const contractInterfacesModel: ReadModel = {
   name: 'contract-interfaces',
   version: 2,
-  tables: ['contract_interfaces'],
+  tables: places.tables,
   schema: `
     CREATE TABLE contract_interfaces (
       organization_id TEXT NOT NULL, interface_id TEXT NOT NULL, created INTEGER NOT NULL, address TEXT NOT NULL,
       doc TEXT NOT NULL, PRIMARY KEY (organization_id, interface_id)
     ) WITHOUT ROWID;
-    CREATE INDEX contract_interfaces_in_order ON contract_interfaces (organization_id, created, interface_id, address);`,
+    CREATE INDEX contract_interfaces_in_order ON contract_interfaces (organization_id, created, interface_id, address);
+    ${places.schema}`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
@@ -142,12 +146,8 @@ export const listSmartContractInterfaces = defineQuery({
   response: ListSmartContractInterfacesResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
     smartContractInterfaces: await page(
-      oldestFirst(
-        rows,
-        { table: 'contract_interfaces', id: 'interface_id' },
-        organizationId,
-        paginationOptions,
-        ({ doc }) => contractInterfaceResource(organizationId, doc),
+      oldestFirst(rows, places, organizationId, paginationOptions, ({ doc }) =>
+        contractInterfaceResource(organizationId, doc),
       ),
     ),
   }),

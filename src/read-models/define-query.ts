@@ -134,10 +134,10 @@ export class PaginationOptions {
   @Text({ optional: true, max: 16, about: 'Page size, from "1" to "100"; default "10".' })
   limit?: string;
 
-  @Uuid({ optional: true, about: 'Only elements before this one in the list.' })
+  @Uuid({ optional: true, about: 'Only elements before this one in the list, even if it has been deleted since.' })
   before?: string;
 
-  @Uuid({ optional: true, about: 'Only elements after this one in the list.' })
+  @Uuid({ optional: true, about: 'Only elements after this one in the list, even if it has been deleted since.' })
   after?: string;
 }
 
@@ -146,10 +146,10 @@ export class ListPage {
   @DecimalString({ min: 1, max: 100, optional: true, about: 'Page size, from "1" to "100"; default: all.' })
   limit?: string;
 
-  @Uuid({ optional: true, about: 'Only elements before this one in the list.' })
+  @Uuid({ optional: true, about: 'Only elements before this one in the list, even if it has been deleted since.' })
   before?: string;
 
-  @Uuid({ optional: true, about: 'Only elements after this one in the list.' })
+  @Uuid({ optional: true, about: 'Only elements after this one in the list, even if it has been deleted since.' })
   after?: string;
 }
 

@@ -10,24 +10,31 @@ import { redactedAbout, TimestampShape } from '../wire/shapes.js';
 
 export const denialsModel: ReadModel = {
   name: 'denials',
-  version: 2,
+  version: 1,
   tables: ['denials'],
   schema: `
     CREATE TABLE denials (
       organization_id TEXT NOT NULL, position INTEGER NOT NULL, denial_id TEXT NOT NULL, revision INTEGER NOT NULL,
-      doc TEXT NOT NULL,
+      fingerprint TEXT NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, position)
     ) WITHOUT ROWID;
-    CREATE INDEX denials_by_id ON denials (organization_id, denial_id);`,
+    CREATE INDEX denials_by_id ON denials (organization_id, denial_id);
+    CREATE INDEX denials_by_fingerprint ON denials (organization_id, fingerprint);`,
 
   project: eachEvent((rows, { organizationId, id, position, revision, at, event }) => {
     if (event.type !== 'ActivityDenied') return;
     const { details, omittedBefore = 0, ...denial } = event.data;
     const doc: DenialShape = { denialId: id, ...denial, details, omittedBefore, createdAt: timestamp(at) };
-    const values = [organizationId, position, id, revision, JSON.stringify(doc)];
-    rows.run('INSERT OR REPLACE INTO denials VALUES (?, ?, ?, ?, ?)', ...values);
+    const values = [organizationId, position, id, revision, denial.fingerprint, JSON.stringify(doc)];
+    rows.run('INSERT OR REPLACE INTO denials VALUES (?, ?, ?, ?, ?, ?)', ...values);
   }),
 };
+
+/** Whether a denied request with this fingerprint was recorded. */
+export function wasDenied(rows: Rows, organizationId: string, fingerprint: string): boolean {
+  const sql = 'SELECT 1 FROM denials WHERE organization_id = ? AND fingerprint = ? LIMIT 1';
+  return rows.get(sql, organizationId, fingerprint) !== undefined;
+}
 
 /** Revision of an organization's last denial, as far as the rows go; -1 for none. */
 export function denialsRevision(rows: Rows, organizationId: string): number {

@@ -4,7 +4,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { organizationEvent } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
-import { upcast } from '../ledger/upcast.js';
+import { readEvent } from '../ledger/read-event.js';
 import { DecimalString, Described, ListOf, Nested, Uuid } from '../wire/fields.js';
 import { RecordedEventShape, withDecisionSaidTo, type Typed } from './activities.js';
 import type { Rows } from './database.js';
@@ -179,10 +179,10 @@ export function toldEvent(
 ): ListedEvent {
   const { id, revision } = recorded;
   const { $correlationId, at, hash } = recorded.metadata as EventMetadata;
-  const event = organizationEvent(upcast(recorded));
+  const event = organizationEvent(readEvent(recorded));
   // Codes in a request that is not known to be done are omitted.
   const saidToReader = withDecisionSaidTo(readerOrganizationId, event);
-  const said = readableEvent(saidToReader, { status: cause?.status ?? 'ACTIVITY_STATUS_PENDING' }, now);
+  const said = readableEvent(saidToReader, { status: cause?.status ?? 'ACTIVITY_STATUS_PENDING' }, now, { at });
   return {
     id,
     revision: String(revision),

@@ -156,7 +156,7 @@ export class PolicyProofShape {
 /** The decision about one payload, or about the whole request. */
 export class PartProofShape {
   @Described({ type: 'string' }, { optional: true, about: 'Index of the payload, if there are several.' })
-  of?: string;
+  payload?: string;
 
   @OneOf(outcomes)
   outcome!: string;

@@ -27,7 +27,8 @@ import { getOauth2Credential, listOauth2Credentials, oauth2CredentialsModel } fr
 import { getOauthProviders } from './oauth-providers.js';
 import { listFiatOnRampCredentials, onRampCredentialsModel } from './on-ramp-credentials.js';
 import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } from './organizations.js';
-import { getPolicy, listPolicies, policiesModel } from './policies.js';
+import { getMfaPolicies, getMfaStatus, getSessionProfiles } from './mfa.js';
+import { getActivePolicies, getPolicy, listPolicies, policiesModel } from './policies.js';
 import { getPrivateKey, listPrivateKeys, listPrivateKeyTags, privateKeysModel } from './private-keys.js';
 import type { ReadModel } from './read-model.js';
 import { compareStates, getOrganizationState } from './states.js';
@@ -68,6 +69,7 @@ const listed = [
   compareStates,
   dryRun,
   explainActivity,
+  getActivePolicies,
   getActivity,
   getApiKey,
   getApiKeys,
@@ -77,6 +79,8 @@ const listed = [
   getBootProof,
   getEvent,
   getLatestBootProof,
+  getMfaPolicies,
+  getMfaStatus,
   getOauth2Credential,
   getOauthProviders,
   getOrganization,
@@ -85,6 +89,7 @@ const listed = [
   getPolicy,
   getPolicyEvaluations,
   getPrivateKey,
+  getSessionProfiles,
   getSmartContractInterface,
   getUser,
   getWallet,

@@ -8,7 +8,7 @@ import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
 /** The outcome of an invitation. */
-const statusOf: Readonly<Record<Extract<InvitationEvent, { type: 'InvitationEnded' }>['data']['reason'], string>> = {
+const statusOf: Readonly<Record<Extract<InvitationEvent, { type: 'InvitationClosed' }>['data']['reason'], string>> = {
   accepted: 'INVITATION_STATUS_ACCEPTED',
   deleted: 'INVITATION_STATUS_REVOKED',
   expired: 'INVITATION_STATUS_EXPIRED',
@@ -25,6 +25,9 @@ export class InvitationShape {
   @Text()
   receiverUserEmail!: string;
 
+  @Text({ about: 'The same address, under the name that published clients read.' })
+  receiverEmail!: string;
+
   @UuidList()
   receiverUserTags!: readonly string[];
 
@@ -33,6 +36,9 @@ export class InvitationShape {
 
   @Uuid()
   senderUserId!: string;
+
+  @Uuid({ optional: true, about: 'The user who submitted it, if not the sender.' })
+  submitterId?: string;
 
   @OneOf([created, ...Object.values(statusOf)], {
     about:
@@ -72,6 +78,7 @@ export const invitationsModel: ReadModel = {
         const { userId, publicKey: _publicKey, expiresAt, ...rest } = event.data;
         const doc: InvitationShape = {
           ...rest,
+          receiverEmail: rest.receiverUserEmail,
           status: created,
           expiresAt: timestamp(expiresAt),
           createdAt: timestamp(at),
@@ -86,7 +93,7 @@ export const invitationsModel: ReadModel = {
           JSON.stringify(doc),
         );
       }
-      case 'InvitationEnded': {
+      case 'InvitationClosed': {
         const { invitationId, reason } = event.data;
         const row = rowOf(rows, organizationId, invitationId);
         if (!row) return;

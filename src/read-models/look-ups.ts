@@ -8,9 +8,10 @@ import type { EventStore } from '../ledger/event-store.js';
 import { activitiesModel, activityOf, findByFingerprint } from './activities.js';
 import { accountOf, claimsModel, highestCounter, keysOfCredentialId, knowsIssuer, whereItLeads } from './claims.js';
 import type { Rows } from './database.js';
+import { wasDenied } from './denials.js';
 import type { ReadModel } from './read-model.js';
 import type { ReadModelRunner } from './runner.js';
-import { halfRecorded, recordedByParent, subOrganizationsModel } from './sub-organizations.js';
+import { recordedByParent, unfoundedIn } from './sub-organizations.js';
 import { tokenUsesModel, tokenUsesOf } from './token-uses.js';
 
 /** Resolves once the rows of a model have everything recorded by now, whichever coordinator recorded it. */
@@ -23,6 +24,7 @@ export function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActiv
   return {
     checkpoint: () => runner.checkpoint('activities'),
     findByFingerprint: (organizationId, fingerprint) => findByFingerprint(rows, organizationId, fingerprint),
+    wasDenied: (organizationId, fingerprint) => wasDenied(rows, organizationId, fingerprint),
     async read(organizationId, activityId, position) {
       await runner.current(position, activitiesModel);
       return activityOf(rows, organizationId, activityId);
@@ -31,15 +33,10 @@ export function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActiv
 }
 
 /** What parents have recorded about their sub-organizations. */
-export function childLookUps(store: EventStore, runner: ReadModelRunner, rows: Rows): ChildLookUps {
+export function childLookUps(rows: Rows): ChildLookUps {
   return {
     recorded: (organizationId) => recordedByParent(rows, organizationId),
-    async recordedByNow(organizationId) {
-      await caughtUp(store, runner, subOrganizationsModel);
-      return recordedByParent(rows, organizationId);
-    },
-    unfounded: () => halfRecorded(rows, 'unfounded'),
-    unconfirmed: () => halfRecorded(rows, 'unconfirmed'),
+    unfounded: () => unfoundedIn(rows),
   };
 }
 
@@ -62,8 +59,15 @@ export function claimLookUps(runner: ReadModelRunner, rows: Rows, clock: Clock):
 }
 
 /** Signature counters of passkeys, out of everything recorded by now, whichever coordinator recorded it. */
-export function passkeyCounters(store: EventStore, runner: ReadModelRunner, rows: Rows): PasskeyCounters {
+export function passkeyCounters(
+  store: EventStore,
+  runner: ReadModelRunner,
+  rows: Rows,
+  { isStrict, notGrown }: Pick<PasskeyCounters, 'isStrict' | 'notGrown'>,
+): PasskeyCounters {
   return {
+    isStrict,
+    notGrown,
     async highest(familyId, { credentialId, publicKey }) {
       await caughtUp(store, runner, claimsModel);
       return highestCounter(rows, familyId, credentialId, publicKey);

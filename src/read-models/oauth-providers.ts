@@ -27,6 +27,7 @@ export const getOauthProviders = defineQuery({
         organizationId,
         userId,
         {
+          kind: 'OauthProvider',
           of: ({ oauthProviders }) => oauthProviders.map(oauthProviderResource),
           idOf: ({ providerId }) => providerId,
         },

@@ -21,8 +21,8 @@ const credentials = new OwnedDocuments<Oauth2Credential>('oauth2_credentials', '
 /** Applications at OAuth 2.0 providers, without their secrets. */
 export const oauth2CredentialsModel: ReadModel = {
   name: 'oauth2-credentials',
-  version: 3,
-  tables: [credentials.table],
+  version: 2,
+  tables: credentials.tables,
   schema: credentials.schema,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {

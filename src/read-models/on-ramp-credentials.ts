@@ -22,8 +22,8 @@ const credentials = new OwnedDocuments<OnRampCredential>('on_ramp_credentials', 
 /** Accounts at fiat on-ramps, without their secret keys. */
 export const onRampCredentialsModel: ReadModel = {
   name: 'on-ramp-credentials',
-  version: 3,
-  tables: [credentials.table],
+  version: 2,
+  tables: credentials.tables,
   schema: credentials.schema,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {

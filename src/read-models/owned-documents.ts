@@ -1,5 +1,6 @@
 import type { Rows } from './database.js';
 import type { ListPage } from './define-query.js';
+import { ListPlaces } from './list-places.js';
 import { oldestFirst, type Elements } from './pages.js';
 
 /**
@@ -7,23 +8,26 @@ import { oldestFirst, type Elements } from './pages.js';
  * read and written as a whole; look-ups by other members need a separate table.
  */
 export class OwnedDocuments<Doc extends object> {
-  /** Creates the table, and the index for its order. */
+  /** Creates the tables, and the index for the order. */
   readonly schema: string;
+  /** Names of its tables. */
+  readonly tables: readonly string[];
+  private readonly places: ListPlaces;
   private readonly puts: string;
   private readonly reads: string;
   private readonly deletes: string;
 
   /** The names of the table, and of its column of ids, in SQL. */
-  constructor(
-    readonly table: string,
-    private readonly id: string,
-  ) {
+  constructor(table: string, id: string) {
+    this.places = new ListPlaces({ table, id, columns: ['created'] });
+    this.tables = this.places.tables;
     this.schema = `
     CREATE TABLE ${table} (
       organization_id TEXT NOT NULL, ${id} TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, ${id})
     ) WITHOUT ROWID;
-    CREATE INDEX ${table}_in_order ON ${table} (organization_id, created, ${id});`;
+    CREATE INDEX ${table}_in_order ON ${table} (organization_id, created, ${id});
+    ${this.places.schema}`;
     this.puts = `INSERT OR REPLACE INTO ${table} VALUES (?, ?, ?, ?)`;
     this.reads = `SELECT created, doc FROM ${table} WHERE organization_id = ? AND ${id} = ?`;
     this.deletes = `DELETE FROM ${table} WHERE organization_id = ? AND ${id} = ?`;
@@ -59,9 +63,7 @@ export class OwnedDocuments<Doc extends object> {
     page: ListPage | undefined,
     resource: (doc: Doc) => Element,
   ): Elements<Element, Iterable<Element>> {
-    return oldestFirst(rows, { table: this.table, id: this.id }, organizationId, page, ({ doc }) =>
-      resource(this.parse(doc)),
-    );
+    return oldestFirst(rows, this.places, organizationId, page, ({ doc }) => resource(this.parse(doc)));
   }
 
   /** The document in a row. */

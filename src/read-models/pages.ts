@@ -3,6 +3,7 @@ import type { TurnFor } from '../fairness/turns.js';
 import { invalidField, type CoordinatorError } from '../domain/errors.js';
 import type { Row, Rows } from './database.js';
 import type { ListPage, PaginationOptions } from './define-query.js';
+import type { ListPlaces } from './list-places.js';
 
 /** Values of columns; an index has the rows with these values in the order of the list. */
 export type Run = Readonly<Record<string, string>>;
@@ -18,7 +19,7 @@ interface NewestFirst {
   readonly isRepeated?: boolean;
   /** Its disjoint parts, with the same columns. */
   readonly runs: readonly Run[];
-  /** The place of an element in that order; undefined if it is not in the list. */
+  /** The place of an element in that order, deleted or not; undefined if it never was in the list. */
   readonly orderOf: (id: string) => bigint | undefined;
 }
 
@@ -78,7 +79,7 @@ export function elementsOf<Element extends object>(
   return { inTurn: inTurn(), isBackward };
 }
 
-/** A cursor names nothing in its list. */
+/** A cursor names nothing that is, or was, in its list. */
 export function noElement(name: 'before' | 'after', id: string): CoordinatorError {
   return invalidField(`paginationOptions.${name}`, `is not an element of this list: \`${id}\``);
 }
@@ -114,16 +115,16 @@ const keysAtOnce = 256;
  */
 export function oldestFirst<Element extends object>(
   rows: Rows,
-  { table, id }: { readonly table: string; readonly id: string },
+  places: ListPlaces,
   organizationId: string,
   options: ListPage = {},
   resource: (row: Row) => Element,
 ): Elements<Element, Iterable<Element>> {
+  const { table, id } = places;
   const place = (name: 'before' | 'after') => {
     const wanted = options[name];
     if (wanted === undefined) return undefined;
-    const sql = `SELECT created FROM ${table} WHERE organization_id = ? AND ${id} = ?`;
-    const row = rows.get(sql, organizationId, wanted);
+    const row = places.of(rows, organizationId, wanted);
     if (!row) throw noElement(name, wanted);
     return [BigInt(row['created']!), wanted] as const;
   };

@@ -1,7 +1,9 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { policyResource } from '../wire/resources.js';
 import type { Policy } from '../domain/policy/types.js';
-import { ListOf, Nested, Uuid } from '../wire/fields.js';
+import { isCertain } from '../domain/policy/doubt.js';
+import { timeAt } from '../domain/policy/time-window.js';
+import { DecimalString, Described, ListOf, Nested, Text, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { OwnedDocuments } from './owned-documents.js';
@@ -14,7 +16,7 @@ const policies = new OwnedDocuments<Policy>('policies', 'policy_id');
 export const policiesModel: ReadModel = {
   name: 'policies',
   version: 2,
-  tables: [policies.table],
+  tables: policies.tables,
   schema: policies.schema,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
@@ -94,3 +96,56 @@ export const listPolicies = defineQuery({
     policies: await page(policiesOf(rows, organizationId, paginationOptions)),
   }),
 });
+
+class ActivePolicyStatus {
+  @Uuid()
+  organizationId!: string;
+
+  @Uuid()
+  policyId!: string;
+
+  @Described(
+    { type: 'boolean' },
+    { about: 'Whether its time clause holds now. A policy without one is always active.' },
+  )
+  active!: boolean;
+
+  @Text({ optional: true, about: 'The time clause; absent if the policy has none.' })
+  timeExpr?: string;
+
+  @Text({ optional: true, about: 'Why the time clause could not be evaluated. The policy is then reported inactive.' })
+  error?: string;
+}
+
+class GetActivePoliciesResponse extends PagedResponse {
+  @ListOf(() => ActivePolicyStatus)
+  statuses!: readonly ActivePolicyStatus[];
+
+  @DecimalString({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    about: 'The time of the evaluation: milliseconds since the epoch.',
+  })
+  evaluatedAtMs!: string;
+}
+
+export const getActivePolicies = defineQuery({
+  path: 'get_active_policies',
+  summary: 'Which policies of an organization are active now, by their time clauses, oldest first.',
+  request: ListRequest,
+  response: GetActivePoliciesResponse,
+  answer: async ({ organizationId, paginationOptions }, { rows, now, page }) => ({
+    statuses: await page(
+      policies.list(rows, organizationId, paginationOptions, (policy) => activeStatus(organizationId, policy, now)),
+    ),
+    evaluatedAtMs: String(Math.floor(now)),
+  }),
+});
+
+function activeStatus(organizationId: string, { policyId, time }: Policy, now: number): ActivePolicyStatus {
+  if (time === undefined) return { organizationId, policyId, active: true };
+  const reading = timeAt(time, now, organizationId);
+  const { doubt } = reading;
+  const status = { organizationId, policyId, active: isCertain(reading), timeExpr: time };
+  return doubt ? { ...status, error: doubt.reason } : status;
+}

@@ -16,7 +16,7 @@ const privateKeyTags = new OwnedDocuments<PrivateKeyTag>('private_key_tags', 'ta
 export const privateKeysModel: ReadModel = {
   name: 'private-keys',
   version: 2,
-  tables: [privateKeys.table, privateKeyTags.table],
+  tables: [...privateKeys.tables, ...privateKeyTags.tables],
   schema: privateKeys.schema + privateKeyTags.schema,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {

@@ -1,12 +1,21 @@
 import { Worker } from 'node:worker_threads';
 import { CoordinatorError } from '../domain/errors.js';
-import type { EventMetadata } from '../ledger/chain.js';
-import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
+import { GENESIS_HASH, linkOf, verifyChain } from '../ledger/chain.js';
+import { UnreadableEvent, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
+import type { UnreadablePlace } from '../ledger/unreadable-organizations.js';
 import { threadError } from '../threads/thread-error.js';
-import { packEvents } from './packed-events.js';
+import { packEvents, type PackedEvents } from './packed-events.js';
 import { isDamage, ReadModelDatabase, removeRows, type Rows } from './database.js';
 import { readModels } from './index.js';
-import { lastProjected, Projector, type EventSource, type LastProjected, type Progress } from './projector.js';
+import {
+  canBeRead,
+  lastProjected,
+  Projector,
+  unreadableIn,
+  type EventSource,
+  type LastProjected,
+  type Progress,
+} from './projector.js';
 
 export const PROJECTING = Symbol('Projecting');
 
@@ -14,8 +23,13 @@ export const PROJECTING = Symbol('Projecting');
 export interface Projecting {
   readonly rows: Rows;
   progress(): readonly Progress[];
-  /** Takes the next events; resolves once their rows can be read. @throws if they cannot be written for now */
-  project(events: readonly RecordedEvent[]): Promise<void>;
+  /** Events that were left out, because they cannot be read: the first of each stream, in the order in which they were met. */
+  leftOut(): readonly UnreadablePlace[];
+  /**
+   * Takes the next events, for these models only, by default for all; resolves once their rows can be read. Not called again before.
+   * @throws if they cannot be written for now
+   */
+  project(events: readonly RecordedEvent[], models?: readonly string[]): Promise<void>;
   /** Calls back if every model has stopped although no events came: what read the rows has met damage. */
   onStopped?(tell: () => void): void;
   /** From now on it does not keep the process alive; callers that wait for a response must do so themselves. */
@@ -30,29 +44,40 @@ export function projectInMemory(): Projecting {
   return {
     rows: database,
     progress: () => projector.progress(),
-    project: (events) => Promise.resolve(void projector.project(events)),
+    leftOut: () => projector.leftOut(),
+    project: (events, models) => Promise.resolve(void projector.project(events, models)),
     close: () => Promise.resolve(database.close()),
   };
 }
 
+/** What is done about a file of read models when it is opened. */
+export interface ProjectingReports {
+  /** The file is damaged, and is rebuilt. */
+  readonly damaged?: (error: unknown) => void;
+  /** Called with the last event that the rows were built from, if the store does not have it. */
+  readonly behind?: (last: LastProjected) => Promise<void>;
+  /** Called once the events of the rows are known to be there; returns whether other rows are in the file now. */
+  readonly adopt?: () => boolean;
+}
+
 /**
  * In a separate thread, into a file: writing rows takes as long as deciding, and must not delay it. Rows of events that
- * the store does not have, such as those of another branch of a backup, are rebuilt; so is a damaged file, which `damaged`
- * is told. Where damage is met later, every model stops, and the file is removed at the end.
+ * the store does not have, such as those of another branch of a backup, are rebuilt unless `behind` throws; so is a damaged file.
+ * Where damage is met later, every model stops, and the file is removed at the end.
  */
 export async function projectIntoFile(
   file: string,
   source: Omit<EventSource, 'isAnother'>,
   store: Pick<EventStore, 'read'>,
-  damaged: (error: unknown) => void = () => undefined,
+  reports: ProjectingReports = {},
 ): Promise<Projecting> {
   try {
-    return await openFile(file, source, store);
+    return await openFile(file, source, store, reports);
   } catch (error) {
     if (!isDamage(error)) throw error;
-    damaged(error);
+    reports.damaged?.(error);
     removeRows(file);
-    return openFile(file, source, store);
+    return openFile(file, source, store, reports);
   }
 }
 
@@ -60,15 +85,21 @@ async function openFile(
   file: string,
   { identity, head }: Omit<EventSource, 'isAnother'>,
   store: Pick<EventStore, 'read'>,
+  { behind, adopt }: ProjectingReports,
 ): Promise<Projecting> {
-  const source: EventSource = { identity, head, isAnother: !(await hasWhatWasProjected(store, file)) };
+  const before = soundIn(file);
+  const isLost = before !== undefined && !(await hasEvent(store, before));
+  if (isLost) await behind?.(before);
+  const last = adopt?.() ? soundIn(file) : before;
+  const isAnother = !last || !(await hasEvent(store, last)) || (await isRepaired(store, file));
+  const source: EventSource = { identity, head, isAnother };
   // Flags of the process such as --input-type are not meant for the thread, and some would stop it.
   const worker = new Worker(new URL('./projector-worker.js', import.meta.url), {
     workerData: { file, source },
     execArgv: [],
   });
   const answers = new ThreadAnswers(worker, file);
-  let progress = await answers.next().catch(async (error: unknown) => {
+  let answer = await answers.next().catch(async (error: unknown) => {
     await answers.ended;
     throw error;
   });
@@ -83,12 +114,13 @@ async function openFile(
       answers.lose(new DamagedFile(file, error));
       tellStopped();
     }),
-    progress: () => (answers.lost ? stopped(progress, answers.lost) : progress),
-    async project(events) {
+    progress: () => (answers.lost ? stopped(answer.progress, answers.lost) : answer.progress),
+    leftOut: () => answer.leftOut,
+    async project(events, models) {
       if (answers.lost) return;
-      worker.postMessage(packEvents(events));
+      worker.postMessage({ events: packEvents(events), models } satisfies Batch);
       try {
-        progress = await answers.next();
+        answer = await answers.next();
       } catch (error) {
         // Without the thread, every model has stopped: trying again is of no use.
         if (!answers.lost) throw error;
@@ -148,8 +180,20 @@ function trustedRows(rows: Rows, answers: ThreadAnswers, damaged: (error: Error)
   };
 }
 
+/** A message to the thread: events to be projected, for these models only, if any are named. */
+export interface Batch {
+  readonly events: PackedEvents;
+  readonly models: readonly string[] | undefined;
+}
+
+/** How far the thread is. */
+interface Taken {
+  readonly progress: readonly Progress[];
+  readonly leftOut: readonly UnreadablePlace[];
+}
+
 /** A message of the thread: how far it is, or why it could not take the last events. */
-export type Answer = { readonly progress: readonly Progress[] } | { readonly fault: Error; readonly isDamage: boolean };
+export type Answer = Taken | { readonly fault: Error; readonly isDamage: boolean };
 
 function stopped(progress: readonly Progress[], { message }: Error): readonly Progress[] {
   const reason = `${message}: restart the coordinator`;
@@ -162,13 +206,13 @@ class ThreadAnswers {
   readonly ended: Promise<void>;
   /** Why there will be no more. */
   lost: Error | undefined;
-  private waiting: { resolve(progress: readonly Progress[]): void; reject(reason: Error): void } | undefined;
+  private waiting: { resolve(answer: Taken): void; reject(reason: Error): void } | undefined;
 
   constructor(worker: Worker, file: string) {
     worker.on('message', (answer: Answer) => {
       if ('fault' in answer && answer.isDamage) this.lose(new DamagedFile(file, answer.fault));
       else if ('fault' in answer) this.waiting?.reject(answer.fault);
-      else this.waiting?.resolve(answer.progress);
+      else this.waiting?.resolve(answer);
     });
     worker.once('error', (error) => this.lose(threadError(error)));
     this.ended = new Promise((resolve) =>
@@ -179,7 +223,7 @@ class ThreadAnswers {
     );
   }
 
-  next(): Promise<readonly Progress[]> {
+  next(): Promise<Taken> {
     return new Promise((resolve, reject) => {
       if (this.lost) reject(this.lost);
       else this.waiting = { resolve, reject };
@@ -192,12 +236,43 @@ class ThreadAnswers {
   }
 }
 
-/** Whether the last event that the rows of a file were built from is in the store, at its place. */
-async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string): Promise<boolean> {
-  const last = soundIn(file);
-  if (!last) return false;
-  for await (const { position, metadata } of store.read(last.stream, last.revision)) {
-    return position === last.position && (metadata as Partial<EventMetadata> | null)?.hash === last.hash;
+/** Whether the last event that rows were built from is in the store, at its place, be it damaged since. */
+async function hasEvent(store: Pick<EventStore, 'read'>, last: LastProjected): Promise<boolean> {
+  for await (const event of store.read(last.stream, last.revision)) {
+    if (event.position !== last.position) return false;
+    return linkOf(event) === last.hash || !(await isWhole(store, event));
+  }
+  return false;
+}
+
+/** Whether an event follows from the one before it. One of another history does; a damaged one does not. */
+async function isWhole(store: Pick<EventStore, 'read'>, { stream, revision }: RecordedEvent): Promise<boolean> {
+  let link: string | undefined = revision === 0 ? GENESIS_HASH : undefined;
+  try {
+    for await (const event of store.read(stream, Math.max(0, revision - 1))) {
+      if (link !== undefined) verifyChain(link, event);
+      if (event.revision === revision) return true;
+      link = linkOf(event);
+    }
+  } catch (error) {
+    if (!(error instanceof UnreadableEvent)) throw error;
+  }
+  return false;
+}
+
+/** Whether an event that was left out of the rows in a file can be read now: the rows lack it, and what follows from it. */
+async function isRepaired(store: Pick<EventStore, 'read'>, file: string): Promise<boolean> {
+  const rows = new ReadModelDatabase(file);
+  const leftOut = unreadableIn(rows);
+  rows.close();
+  for (const { stream, revision } of leftOut) {
+    let isThere = false;
+    for await (const event of store.read(stream, revision)) {
+      if (canBeRead(event) && (await isWhole(store, event))) return true;
+      isThere = true;
+      break;
+    }
+    if (!isThere) return true;
   }
   return false;
 }

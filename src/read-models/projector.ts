@@ -1,9 +1,9 @@
 import { bootStream } from '../domain/boots.js';
 import type { AttemptedVaultEvent, VaultAttempt } from '../domain/vault-attempt.js';
-import { isRecordedId } from '../domain/uuid.js';
-import type { EventMetadata } from '../ledger/chain.js';
+import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { isKept, type RecordedEvent } from '../ledger/event-store.js';
-import { readEvent } from '../ledger/upcast.js';
+import { readEvent, unreadableEvent } from '../ledger/read-event.js';
+import type { UnreadablePlace } from '../ledger/unreadable-organizations.js';
 import { isForAll, type ReadModelDatabase, type Rows } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 
@@ -53,6 +53,28 @@ export function lastProjected(rows: Rows): LastProjected | undefined {
   );
 }
 
+/** Events that were left out of the rows in a database, because they could not be read. */
+export function unreadableIn(rows: Rows): readonly (UnreadablePlace & { readonly position: bigint })[] {
+  if (!rows.get("SELECT 1 FROM sqlite_schema WHERE name = 'unreadable_events'")) return [];
+  return rows.all('SELECT * FROM unreadable_events').map((row) => ({
+    organizationId: String(row['organization_id']),
+    stream: String(row['stream']),
+    revision: Number(row['revision']),
+    position: BigInt(String(row['position'])),
+    reason: String(row['reason']),
+  }));
+}
+
+/** Whether the rows in a database are of an installation, with every model in the version of this release. */
+export function isBuiltBy(rows: Rows, models: readonly ReadModel[], installation: string): boolean {
+  if (!rows.get("SELECT 1 FROM sqlite_schema WHERE name = 'source'")) return false;
+  if (rows.get('SELECT identity FROM source')?.['identity'] !== identityOf(installation)) return false;
+  return models.every(({ name, version }) => {
+    const row = rows.get('SELECT version FROM checkpoints WHERE model = ?', name);
+    return row !== undefined && Number(row['version']) === version;
+  });
+}
+
 /**
  * Streams that read models are built from: an organization's own, its denials, its deliveries and the claims under it;
  * all boots; and what each vault was created for.
@@ -65,6 +87,10 @@ const streamPattern = /^(?:organization|denials|webhook-deliveries|claims)-(.+)$
  */
 const generation = 3;
 
+function identityOf(installation: string): string {
+  return `${generation} ${installation}`;
+}
+
 interface State {
   readonly model: ReadModel;
   checkpoint: bigint;
@@ -75,12 +101,14 @@ interface State {
 /**
  * Applies events to the rows of every read model. Each model has its own checkpoint, written in the same transaction as
  * its rows, so that a crash skips nothing. The checkpoint is the last event of a permanent stream; what follows it
- * (from vaults, whose rows tolerate that) is delivered again. A model that fails stops alone; the others continue. At an
- * event that this release cannot read, all stop: reading it again is of no use, and whom it is for cannot be told.
- * Without room or memory, on a broken disk and in a damaged file, nothing of a batch is written: it can be taken again.
+ * (from vaults, whose rows tolerate that) is delivered again. A model that fails stops alone; the others continue. An event
+ * that cannot be read is left out, and noted once for each stream. What follows in its organization is projected as far as it can be:
+ * a used token or a proved key must be known to other organizations too. Without room or memory, on a broken disk and in a damaged file, nothing of a batch is written: it can be taken again.
  */
 export class Projector {
   private readonly state: readonly State[];
+  /** The first event of each stream that cannot be read. */
+  private readonly unreadable: Map<string, UnreadablePlace>;
 
   constructor(
     private readonly database: ReadModelDatabase,
@@ -92,6 +120,9 @@ export class Projector {
        CREATE TABLE IF NOT EXISTS source (identity TEXT PRIMARY KEY);
        CREATE TABLE IF NOT EXISTS last_projected (
          only INTEGER PRIMARY KEY, stream TEXT NOT NULL, revision INTEGER NOT NULL, position TEXT NOT NULL, hash TEXT NOT NULL
+       );
+       CREATE TABLE IF NOT EXISTS unreadable_events (
+         stream TEXT PRIMARY KEY, organization_id TEXT NOT NULL, revision INTEGER NOT NULL, position TEXT NOT NULL, reason TEXT NOT NULL
        );`,
     );
     let state: readonly State[] = [];
@@ -104,6 +135,12 @@ export class Projector {
       });
     });
     this.state = state;
+    this.unreadable = new Map(unreadableIn(database).map((place) => [place.stream, place]));
+  }
+
+  /** Events that were left out: the first of each stream. */
+  leftOut(): readonly UnreadablePlace[] {
+    return [...this.unreadable.values()];
   }
 
   progress(): readonly Progress[] {
@@ -115,26 +152,35 @@ export class Projector {
     }));
   }
 
-  /** Takes the next events, in position order. */
-  project(given: readonly RecordedEvent[]): readonly Progress[] {
-    const { events, recorded, unreadable } = readUpTo(given);
-    if (recorded.length > 0) this.take(recorded, events);
-    if (unreadable) {
-      const { position, reason } = unreadable;
-      for (const one of this.state) if (one.checkpoint < position) one.failure ??= reason;
+  /** Takes the next events, in position order, for these models only, by default for all. */
+  project(given: readonly RecordedEvent[], models?: readonly string[]): readonly Progress[] {
+    const state = models ? this.state.filter(({ model }) => models.includes(model.name)) : this.state;
+    const running = state.filter(({ failure }) => failure === undefined);
+    this.take(running, given);
+    const failed = running.filter(({ failure }) => failure !== undefined);
+    // What was altered can often be read, and makes no sense.
+    if (failed.length > 0 && this.leaveOutBroken(given)) {
+      for (const one of failed) one.failure = undefined;
+      this.take(failed, given);
     }
     return this.progress();
   }
 
-  private take(recorded: readonly RecordedEvent[], events: readonly ProjectedEvent[]): void {
-    const last = recorded.at(-1)!;
+  private take(state: readonly State[], given: readonly RecordedEvent[]): void {
+    const last = given.at(-1);
+    if (!last) return;
+    const { events, recorded } = this.readable(given);
     const kept = recorded.findLast(({ stream }) => isKept(stream));
     const lastKept = kept?.position;
-    const moved = this.state.filter(({ failure, checkpoint }) => failure === undefined && checkpoint < last.position);
+    const moved = state.filter(({ failure, checkpoint }) => failure === undefined && checkpoint < last.position);
     if (moved.length === 0) return;
     this.database.transaction(() => {
       for (const one of moved) one.failure = this.projectInto(one.model, one.checkpoint, events);
       if (kept) this.note(kept, moved);
+      for (const { stream, organizationId, revision, position, reason } of this.unreadable.values()) {
+        const values = [stream, organizationId, revision, String(position), reason];
+        this.database.run('INSERT OR IGNORE INTO unreadable_events VALUES (?, ?, ?, ?, ?)', ...values);
+      }
     });
     for (const one of moved) {
       if (one.failure !== undefined) continue;
@@ -150,11 +196,11 @@ export class Projector {
   private projectInto(model: ReadModel, checkpoint: bigint, events: readonly ProjectedEvent[]): string | undefined {
     try {
       this.database.transaction(() => {
-        model.project(
-          this.database,
-          // Models are only at different positions after a start.
-          (events[0]?.position ?? 0n) > checkpoint ? events : events.filter(({ position }) => position > checkpoint),
-        );
+        // Models are only at different positions after a start.
+        const news =
+          (events[0]?.position ?? 0n) > checkpoint ? events : events.filter(({ position }) => position > checkpoint);
+        if (this.unreadable.size === 0) model.project(this.database, news);
+        else this.projectApart(model, news);
       });
       return undefined;
     } catch (error) {
@@ -162,6 +208,69 @@ export class Projector {
       if (!this.database.isInTransaction || isForAll(error)) throw error;
       return error instanceof Error ? (error.stack ?? error.message) : String(error);
     }
+  }
+
+  /** Events behind an unreadable one of their organization may make no sense: each is projected alone, or not at all. */
+  private projectApart(model: ReadModel, events: readonly ProjectedEvent[]): void {
+    const from = new Map<string, bigint>();
+    for (const { organizationId, position } of this.unreadable.values()) {
+      const known = from.get(organizationId);
+      if (position !== undefined && (known === undefined || position < known)) from.set(organizationId, position);
+    }
+    const isDoubtful = ({ organizationId, position }: ProjectedEvent) =>
+      position > (from.get(organizationId) ?? position);
+    let begin = 0;
+    for (const [index, event] of events.entries()) {
+      if (!isDoubtful(event)) continue;
+      if (index > begin) model.project(this.database, events.slice(begin, index));
+      begin = index + 1;
+      try {
+        this.database.transaction(() => model.project(this.database, [event]));
+      } catch (error) {
+        if (!this.database.isInTransaction || isForAll(error)) throw error;
+      }
+    }
+    if (begin < events.length) model.project(this.database, events.slice(begin));
+  }
+
+  /** What can be read of the next events; what cannot is noted. */
+  private readable(given: readonly RecordedEvent[]) {
+    const events: ProjectedEvent[] = [];
+    const recorded: RecordedEvent[] = [];
+    for (const one of given) {
+      if (this.unreadable.get(one.stream)?.position === one.position) continue;
+      try {
+        events.push(...projected(one));
+        recorded.push(one);
+      } catch (error) {
+        this.leaveOut(one, error);
+      }
+    }
+    return { events, recorded };
+  }
+
+  private leaveOut(event: RecordedEvent, cause: unknown): void {
+    const { stream, revision, position } = event;
+    if (this.unreadable.has(stream)) return;
+    const { message: reason } = unreadableEvent(event, cause);
+    this.unreadable.set(stream, { organizationId: ownerOf(stream) ?? '', stream, revision, position, reason });
+  }
+
+  /** Leaves out events whose hash does not follow from the event before, if that is among the given ones; returns whether there are any. */
+  private leaveOutBroken(given: readonly RecordedEvent[]): boolean {
+    const before = this.unreadable.size;
+    const links = new Map<string, string>();
+    for (const event of given) {
+      const { stream, revision } = event;
+      if (ownerOf(stream) === undefined || this.unreadable.has(stream)) continue;
+      const link = revision === 0 ? GENESIS_HASH : links.get(stream);
+      try {
+        links.set(stream, link === undefined ? (event.metadata as EventMetadata).hash : verifyChain(link, event));
+      } catch (error) {
+        this.leaveOut(event, error);
+      }
+    }
+    return this.unreadable.size > before;
   }
 
   /** Writes the checkpoint of all that have not failed, and its event. */
@@ -172,6 +281,8 @@ export class Projector {
       String(position),
       JSON.stringify(moved.filter(({ failure }) => failure === undefined).map(({ model }) => model.name)),
     );
+    // Models that are rebuilt apart are behind what the others have seen.
+    if (position <= (lastProjected(this.database)?.position ?? -1n)) return;
     this.database.run(
       'INSERT OR REPLACE INTO last_projected VALUES (1, ?, ?, ?, ?)',
       stream,
@@ -183,7 +294,7 @@ export class Projector {
 
   /** Rows of another store, or of events that a restored backup no longer has, are not ours: everything is rebuilt. */
   private forgetOtherSource({ identity: installation, head, isAnother }: EventSource): void {
-    const identity = `${generation} ${installation}`;
+    const identity = identityOf(installation);
     const known = this.database.get('SELECT identity FROM source')?.['identity'];
     const isAhead = this.database
       .all('SELECT position FROM checkpoints')
@@ -192,6 +303,7 @@ export class Projector {
     this.database.run('DELETE FROM checkpoints');
     this.database.run('DELETE FROM last_projected');
     this.database.run('DELETE FROM source');
+    this.database.run('DELETE FROM unreadable_events');
     this.database.run('INSERT INTO source VALUES (?)', identity);
   }
 
@@ -208,31 +320,26 @@ export class Projector {
 const vaultPrefix = 'vault-';
 
 /** The start of a vault created for a decision: the only part of its stream that read models see. */
-function attempted({ stream, revision, type, data, metadata }: RecordedEvent): AttemptedVaultEvent | undefined {
+function attempted({ stream, type, data }: RecordedEvent): AttemptedVaultEvent | undefined {
   if (type !== 'SecretSealed' || !stream.startsWith(vaultPrefix)) return undefined;
-  const { attempt, organizationId } = data as { readonly attempt?: VaultAttempt; readonly organizationId: string };
-  const vaultId = stream.slice(vaultPrefix.length);
-  if (attempt) return { type, data: { vaultId, attempt } };
-  // Earlier releases did not record what a vault was created for. Only the installation's own vault is for no decision.
-  if (revision !== 0 || !isRecordedId(vaultId)) return undefined;
-  const { at } = metadata as EventMetadata;
-  return { type, data: { vaultId, attempt: { organizationId, revision: -1, at } } };
+  // Only the installation's own vault is for no decision.
+  const { attempt } = data as { readonly attempt?: VaultAttempt };
+  return attempt && { type, data: { vaultId: stream.slice(vaultPrefix.length), attempt } };
 }
 
-/** What can be read of the next events: all up to the first that cannot, and why not. */
-function readUpTo(given: readonly RecordedEvent[]) {
-  const events: ProjectedEvent[] = [];
-  for (const [index, recorded] of given.entries()) {
-    try {
-      events.push(...projected(recorded));
-    } catch (error) {
-      const { position, type, revision, stream } = recorded;
-      const why = error instanceof Error ? error.message : String(error);
-      const reason = `\`${type}\` at revision ${revision} of \`${stream}\` cannot be read (${why}): read models stop before it`;
-      return { events, recorded: given.slice(0, index), unreadable: { position, reason } };
-    }
+/** Whose events a stream has; empty for the installation, undefined if no read model is built from it. */
+function ownerOf(stream: string): string | undefined {
+  return stream === bootStream ? '' : streamPattern.exec(stream)?.[1];
+}
+
+/** Whether rows can be built from an event. */
+export function canBeRead(event: RecordedEvent): boolean {
+  try {
+    projected(event);
+    return true;
+  } catch {
+    return false;
   }
-  return { events, recorded: given };
 }
 
 function projected(recorded: RecordedEvent): ProjectedEvent[] {
@@ -242,7 +349,7 @@ function projected(recorded: RecordedEvent): ProjectedEvent[] {
     const { at, organizationId } = vault.data.attempt;
     return [{ organizationId, id, position, revision, at, event: vault }];
   }
-  const organizationId = recorded.stream === bootStream ? '' : streamPattern.exec(recorded.stream)?.[1];
+  const organizationId = ownerOf(recorded.stream);
   if (organizationId === undefined) return [];
   const { type, data } = readEvent(recorded);
   const { id, position, revision } = recorded;

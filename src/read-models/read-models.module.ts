@@ -1,9 +1,13 @@
 import { Module } from '@nestjs/common';
 import type { Logger } from 'pino';
+import type { Config } from '../config/config.js';
+import { CONFIG } from '../http/config.token.js';
+import { logRebuild } from '../http/log-rebuild.js';
 import { LOGGER } from '../http/logger.js';
 import { Metrics } from '../http/metrics.js';
 import { MetricsModule } from '../http/metrics.module.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
+import { UnreadableOrganizations } from '../ledger/unreadable-organizations.js';
 import { CHILD_LOOK_UPS } from '../ports/child-look-ups.js';
 import { CLAIMS } from '../ports/claims.js';
 import { CLOCK } from '../ports/clock.js';
@@ -23,15 +27,23 @@ import { TellingThread } from './telling-thread.js';
     { provide: ROWS, inject: [PROJECTING], useFactory: ({ rows }: Projecting) => rows },
     {
       provide: ReadModelRunner,
-      inject: [EVENT_STORE, PROJECTING, Metrics, LOGGER],
-      useFactory: (store: EventStore, projecting: Projecting, metrics: Metrics, logger: Logger) =>
+      inject: [EVENT_STORE, PROJECTING, Metrics, LOGGER, UnreadableOrganizations],
+      useFactory: (
+        store: EventStore,
+        projecting: Projecting,
+        metrics: Metrics,
+        logger: Logger,
+        unreadable: UnreadableOrganizations,
+      ) =>
         new ReadModelRunner(
           store,
           projecting,
           metrics.observing({
             failed: (model, position, reason) =>
               logger.error({ model, position: String(position), reason }, 'read model stopped'),
+            leftOut: (place) => void unreadable.note(place),
             interrupted: (error) => logger.warn({ err: error }, 'event feed interrupted, resuming'),
+            rebuild: logRebuild(logger),
           }),
         ),
     },
@@ -41,9 +53,27 @@ import { TellingThread } from './telling-thread.js';
       useFactory: (store: EventStore, rows: Rows) => new TellingThread(store, rows),
     },
     { provide: KNOWN_ACTIVITIES, inject: [ReadModelRunner, ROWS], useFactory: knownActivities },
-    { provide: CHILD_LOOK_UPS, inject: [EVENT_STORE, ReadModelRunner, ROWS], useFactory: childLookUps },
+    { provide: CHILD_LOOK_UPS, inject: [ROWS], useFactory: childLookUps },
     { provide: CLAIMS, inject: [ReadModelRunner, ROWS, CLOCK], useFactory: claimLookUps },
-    { provide: COUNTERS, inject: [EVENT_STORE, ReadModelRunner, ROWS], useFactory: passkeyCounters },
+    {
+      provide: COUNTERS,
+      inject: [EVENT_STORE, ReadModelRunner, ROWS, CONFIG, Metrics, LOGGER],
+      useFactory: (
+        store: EventStore,
+        runner: ReadModelRunner,
+        rows: Rows,
+        config: Config,
+        metrics: Metrics,
+        logger: Logger,
+      ) =>
+        passkeyCounters(store, runner, rows, {
+          isStrict: config.passkeyCounters === 'strict',
+          notGrown: (seen) => {
+            metrics.passkeyCounterNotGrown();
+            logger.warn(seen, 'the signature counter of a passkey did not grow: there may be a copy of it');
+          },
+        }),
+    },
   ],
   exports: [ROWS, ReadModelRunner, TellingThread, KNOWN_ACTIVITIES, CHILD_LOOK_UPS, CLAIMS, COUNTERS],
 })

@@ -30,7 +30,7 @@ export class PolicyOutcomeShape {
     { type: 'string' },
     { optional: true, about: 'Index of the payload this refers to, unless it refers to all of them.' },
   )
-  of?: string;
+  payload?: string;
 
   @Nested(() => ClauseShape, { optional: true, about: 'The deciding part of its text.' })
   clause?: ClauseShape;

@@ -1,20 +1,36 @@
 import { CoordinatorError } from '../domain/errors.js';
-import type { EventStore, RecordedEvent, Subscription } from '../ledger/event-store.js';
-import { onlyStored, storedEvent } from '../ledger/stored-event.js';
+import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
+import type { UnreadablePlace } from '../ledger/unreadable-organizations.js';
+import { ModelFeed } from './model-feed.js';
 import type { Projecting } from './projecting.js';
 import type { Progress } from './projector.js';
+import type { Rows } from './database.js';
 import type { ReadModel } from './read-model.js';
+import { onlyReadyRows } from './ready-rows.js';
+
+/** Models that are being rebuilt, and how far they are. */
+export interface Rebuild {
+  readonly models: readonly string[];
+  /** Store position up to which the least advanced of them includes every event; -1 before the first. */
+  readonly reached: bigint;
+  /** Last position of the store when the rebuild started. */
+  readonly goal: bigint;
+}
 
 /** Reports of the runner: progress for metrics, failures for the log. */
 export interface RunnerObserver {
   projected(model: string, position: bigint): void;
   failed(model: string, position: bigint, reason: string): void;
+  /** An event was left out of the rows, because it cannot be read. */
+  leftOut?(place: UnreadablePlace): void;
   /** The feed broke and is restarted. */
   interrupted(error: unknown): void;
+  /** A rebuild started, has advanced, or has ended. */
+  rebuild?(state: 'started' | 'advanced' | 'ended', rebuild: Rebuild): void;
 }
 
 interface Waiter {
-  readonly position: bigint;
+  readonly isReached: () => boolean;
   readonly resolve: () => void;
 }
 
@@ -22,53 +38,118 @@ interface Waiter {
 const readWaitMs = 2_000;
 /** Longest interval between checks whether a wait for the read models has become pointless, in milliseconds. */
 const passedLookMs = 250;
-/** How long events wait to be projected together if nobody waits for them, in milliseconds. */
-const lingerMs = 100;
-/** This many waiting events are a backlog, which is not delayed: a store hands over no more at once. */
-const backlog = 500;
-/** Maximum events in one transaction, and read ahead for the next one: this many, or this much text (UTF-16 units). */
-const mostEvents = 4_000;
-const mostText = 8 * 1024 * 1024;
-/** Longer events, and how much text of them is handed over at once: copying it for the thread of the rows keeps this one. */
-const largeText = 64 * 1024;
-const mostLargeText = 1024 * 1024;
 /** Pause before a broken feed is restarted, in milliseconds. */
 const retryMs = 1_000;
+/** Models this many positions behind the store at a start are rebuilt: queries of them are refused without waiting. */
+const worthReporting = 5_000n;
+/** Positions of a remote store count bytes: an event takes about this many. */
+const remoteEventBytes = 1_000n;
+/** When queries may be repeated during a rebuild, in seconds. */
+const rebuildRetrySeconds = 5;
 
-/** Feeds the read models from the store, and lets readers wait until the models have seen a position. */
+/**
+ * Feeds the read models from the store, and lets readers wait until the models have seen a position. Models that are behind the
+ * others at a start, since this release builds their rows differently, have a feed of their own until they have caught up, so that
+ * the others stay current.
+ */
 export class ReadModelRunner {
   private readonly waiters = new Set<Waiter>();
   private readonly reported = new Set<string>();
-  private subscription: Subscription | undefined;
+  private reportedLeftOut = 0;
+  private feed: ModelFeed | undefined;
+  private rebuildFeed: ModelFeed | undefined;
+  /** Models that the feed of the others does not reach yet. */
+  private readonly behind = new Set<string>();
+  private rebuild: Rebuild | undefined;
+  /** Batches of both feeds are projected one at a time. */
+  private projection: Promise<void> = Promise.resolve();
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
-  private hurry: () => void = () => undefined;
-  /** Received and not yet projected, in position order. */
-  private received: RecordedEvent[] = [];
-  private receivedText = 0;
-  private working: Promise<void> | undefined;
-  private makeRoom: () => void = () => undefined;
   private readonly followers: (() => void)[] = [];
   private readonly watchers: ((event: RecordedEvent) => void)[] = [];
 
   constructor(
-    private readonly store: EventStore,
+    private readonly store: Pick<EventStore, 'subscribe' | 'head' | 'remote'>,
     private readonly projecting: Projecting,
     private readonly observer: RunnerObserver,
   ) {}
 
-  /** Follows the store from where the least advanced model may resume. */
+  /** Follows the store from where the models may resume. */
   start(): void {
-    const lowest = this.projecting
-      .progress()
-      .map(({ resumeAfter }) => resumeAfter)
-      .reduce((least, position) => (position < least ? position : least));
     this.projecting.onStopped?.(() => this.tell());
-    this.subscription = this.store.subscribe({
-      after: lowest < 0n ? 'start' : lowest,
-      onEvents: (events) => this.take(events),
+    this.tellLeftOut();
+    const running = this.projecting.progress().filter(({ failure }) => failure === undefined);
+    const after = furthest(running);
+    this.behind.clear();
+    for (const { model, resumeAfter } of running) if (resumeAfter < after) this.behind.add(model);
+    this.feed = this.open(after, (event) => {
+      for (const watcher of this.watchers) watcher(event);
+    });
+    const late = running.filter(({ model }) => this.behind.has(model));
+    if (late.length > 0) this.rebuildFeed = this.open(leastResumed(late), () => undefined);
+    void this.noteRebuild();
+  }
+
+  private open(after: bigint, onEvent: (event: RecordedEvent) => void): ModelFeed {
+    const feed: ModelFeed = new ModelFeed(this.store, {
+      after,
+      onEvent,
+      project: (events) => this.project(feed, events),
+      isAwaited: () => this.waiters.size > 0,
       onError: (error) => this.resume(error),
     });
+    return feed;
+  }
+
+  private project(feed: ModelFeed, events: readonly RecordedEvent[]): Promise<void> {
+    const done = this.projection.then(async () => {
+      // Which models a feed is for is settled only now: those of the other feed may have joined it meanwhile.
+      if (feed !== this.feed && feed !== this.rebuildFeed) return;
+      await this.projecting.project(events, this.modelsOf(feed));
+      this.joinWhenCaughtUp();
+      this.tell();
+    });
+    this.projection = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Undefined for all. */
+  private modelsOf(feed: ModelFeed): readonly string[] | undefined {
+    if (this.behind.size === 0) return undefined;
+    if (feed === this.rebuildFeed) return [...this.behind];
+    return this.names().filter((model) => !this.behind.has(model));
+  }
+
+  /** Models that have reached the others no longer need a feed of their own. Called between two batches. */
+  private joinWhenCaughtUp(): void {
+    if (this.behind.size === 0) return;
+    const others = this.names().filter((model) => !this.behind.has(model));
+    if (this.reached([...this.behind]) < this.reached(others)) return;
+    this.behind.clear();
+    this.rebuildFeed?.stop();
+    this.rebuildFeed = undefined;
+  }
+
+  private async noteRebuild(): Promise<void> {
+    const goal = (await this.store.head().catch(() => undefined)) ?? -1n;
+    if (this.rebuild || this.closed) return;
+    const least = this.store.remote ? worthReporting * remoteEventBytes : worthReporting;
+    const models = this.projecting
+      .progress()
+      .filter(({ failure, checkpoint }) => failure === undefined && goal - checkpoint > least)
+      .map(({ model }) => model);
+    if (models.length === 0) return;
+    this.rebuild = { models, goal, reached: this.reached(models) };
+    this.observer.rebuild?.('started', this.rebuild);
+  }
+
+  private reportRebuild(): void {
+    if (!this.rebuild) return;
+    const { models, goal } = this.rebuild;
+    const reached = this.reached(models);
+    const isDone = reached >= goal && !models.some((model) => this.behind.has(model));
+    this.rebuild = isDone ? undefined : { models, goal, reached };
+    this.observer.rebuild?.(isDone ? 'ended' : 'advanced', { models, goal, reached });
   }
 
   /** Calls back whenever there are new rows to read. */
@@ -86,9 +167,13 @@ export class ReadModelRunner {
     return this.projecting.progress().find(({ model }) => model === name)?.checkpoint ?? -1n;
   }
 
-  /** The least advanced of all models that have not failed. */
-  reached(): bigint {
-    return least(this.projecting.progress().filter(({ failure }) => failure === undefined));
+  /** The least advanced of these models, by default of all, that have not failed. */
+  reached(models?: readonly string[]): bigint {
+    return least(
+      this.projecting
+        .progress()
+        .filter(({ failure, model }) => failure === undefined && (!models || models.includes(model))),
+    );
   }
 
   /** Models that have stopped; health reports them, the log has the reason. */
@@ -99,19 +184,35 @@ export class ReadModelRunner {
       .map(({ model }) => model);
   }
 
+  private haveStopped(models: readonly string[]): boolean {
+    const failures = this.failures();
+    return models.every((model) => failures.includes(model));
+  }
+
+  /** The rows for a query: those of models that are behind the others are refused. */
+  readable(rows: Rows): Rows {
+    if (this.behind.size === 0) return rows;
+    return onlyReadyRows(rows, (model) => {
+      if (this.behind.has(model)) throw this.beingRebuilt([model]);
+    });
+  }
+
   /**
-   * Resolves once every model that has not stopped has passed the position.
+   * Resolves once every one of these models, by default of all, that has not stopped has passed the position.
    * @throws {CoordinatorError} UNAVAILABLE after `timeoutMs`
    */
-  async passed(position: bigint, timeoutMs: number): Promise<void> {
-    if (this.reached() >= position) return;
+  async passed(position: bigint, timeoutMs: number, models?: readonly string[]): Promise<void> {
+    const haveStopped = () => models !== undefined && models.length > 0 && this.haveStopped(models);
+    const isReached = () => haveStopped() || this.reached(models) >= position;
+    if (isReached()) return;
     let waiter: Waiter | undefined;
     let timer: NodeJS.Timeout | undefined;
     try {
       await new Promise<void>((resolve, reject) => {
-        waiter = { position, resolve };
+        waiter = { isReached, resolve };
         this.waiters.add(waiter);
-        this.hurry();
+        this.feed?.hurry();
+        this.rebuildFeed?.hurry();
         timer = setTimeout(() => reject(tooLate(position, timeoutMs)), timeoutMs);
       });
     } finally {
@@ -121,14 +222,21 @@ export class ReadModelRunner {
   }
 
   /**
-   * Resolves once the rows of these models, of all if none is named, can be read as of the position.
-   * @throws {CoordinatorError} UNAVAILABLE after `readWaitMs`, or if one of them has stopped: its rows would look current
+   * Resolves once the rows of these models can be read as of the position; if none is named, those of all that are not behind the
+   * others.
+   * @throws {CoordinatorError} UNAVAILABLE after `readWaitMs`, at once if one of them is being rebuilt, or if one of them has
+   *   stopped: its rows would look current
    */
   async current(position: bigint, ...models: readonly ReadModel[]): Promise<void> {
-    this.checkRunning(models);
-    await this.passed(position, readWaitMs);
+    const ready = this.names().filter((name) => !this.behind.has(name));
+    const names = models.length > 0 ? models.map(({ name }) => name) : ready;
+    this.checkRunning(names);
+    if (this.reached(names) >= position) return;
+    const rebuilt = names.filter((name) => this.rebuild?.models.includes(name));
+    if (rebuilt.length > 0) throw this.beingRebuilt(rebuilt);
+    await this.passed(position, readWaitMs, names);
     // It may have stopped at what was waited for.
-    this.checkRunning(models);
+    this.checkRunning(names);
   }
 
   /**
@@ -152,75 +260,29 @@ export class ReadModelRunner {
     while (!signal.aborted && this.checkpoint(model) < position) {
       const failed = this.failures().filter((name) => needed.includes(name));
       if (failed.length > 0) throw new Error(`read models have stopped (${failed.join(', ')}): ${model} wait for them`);
-      await this.passed(position, passedLookMs).catch(() => undefined);
+      await this.passed(position, passedLookMs, [model]).catch(() => undefined);
     }
   }
 
   async close(): Promise<void> {
     this.closed = true;
-    this.hurry();
     clearTimeout(this.retry);
-    this.makeRoom();
-    await this.subscription?.close();
-    await this.working;
+    await Promise.all([this.feed?.close(), this.rebuildFeed?.close()]);
+    await this.projection;
   }
 
-  /** Reads ahead while earlier events are projected, as far as there is room. */
-  private async take(events: readonly RecordedEvent[]): Promise<void> {
-    for (const event of events) {
-      // Text is what is kept, measured and passed on.
-      const kept = onlyStored(event);
-      this.receivedText += textIn(kept);
-      this.received.push(kept);
-      for (const watcher of this.watchers) watcher(kept);
-    }
-    this.working ??= this.work();
-    if (this.received.length >= backlog) this.hurry();
-    if (this.received.length < mostEvents && this.receivedText < mostText) return;
-    await new Promise<void>((resolve) => (this.makeRoom = resolve));
+  private names(): readonly string[] {
+    return this.projecting.progress().map(({ model }) => model);
   }
 
-  /** Projects what was received until nothing is left. */
-  private async work(): Promise<void> {
-    try {
-      while (this.received.length > 0 && !this.closed) {
-        // Projecting a little later delays no reader, and makes one transaction of what has arrived in the meantime.
-        if (this.waiters.size === 0 && this.received.length < backlog) await this.linger();
-        await this.projecting.project(this.next());
-        this.tell();
-      }
-    } catch (error) {
-      this.forgetReceived();
-      void this.subscription?.close();
-      this.resume(error);
-    } finally {
-      this.working = undefined;
-    }
-  }
-
-  /** The next events for one transaction. */
-  private next(): readonly RecordedEvent[] {
-    let large = 0;
-    const last = this.received.findIndex((event) => {
-      const text = textIn(event);
-      if (text > largeText) large += text;
-      return large > mostLargeText;
-    });
-    const events = last < 0 ? this.received : this.received.slice(0, last + 1);
-    const left = last < 0 ? [] : this.received.slice(last + 1);
-    this.forgetReceived();
-    this.received = left;
-    this.receivedText = left.reduce((sum, event) => sum + textIn(event), 0);
-    return events;
-  }
-
-  private forgetReceived(): void {
-    this.received = [];
-    this.receivedText = 0;
-    this.makeRoom();
+  private tellLeftOut(): void {
+    const leftOut = this.projecting.leftOut();
+    for (const place of leftOut.slice(this.reportedLeftOut)) this.observer.leftOut?.(place);
+    this.reportedLeftOut = leftOut.length;
   }
 
   private tell(): void {
+    this.tellLeftOut();
     for (const { model, checkpoint, failure } of this.projecting.progress()) {
       if (failure === undefined) {
         this.observer.projected(model, checkpoint);
@@ -229,13 +291,13 @@ export class ReadModelRunner {
         this.observer.failed(model, checkpoint, failure);
       }
     }
-    const reached = this.reached();
-    for (const waiter of this.waiters) if (waiter.position <= reached) waiter.resolve();
+    this.reportRebuild();
+    for (const waiter of this.waiters) if (waiter.isReached()) waiter.resolve();
     for (const follower of this.followers) follower();
   }
 
-  private checkRunning(models: readonly ReadModel[]): void {
-    const failed = this.failures().filter((name) => models.length === 0 || models.some((model) => model.name === name));
+  private checkRunning(names: readonly string[]): void {
+    const failed = this.failures().filter((name) => names.includes(name));
     if (failed.length === 0) return;
     throw new CoordinatorError(
       'UNAVAILABLE',
@@ -243,30 +305,28 @@ export class ReadModelRunner {
     );
   }
 
-  private linger(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, lingerMs);
-      this.hurry = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  private beingRebuilt(models: readonly string[]): CoordinatorError {
+    const { reached = -1n, goal = 0n } = this.rebuild ?? {};
+    const percent = goal > 0n && reached > 0n ? Number((reached * 100n) / goal) : 0;
+    return new CoordinatorError(
+      'UNAVAILABLE',
+      `read models are being rebuilt from the events, ${Math.min(percent, 99)} % done (${models.slice(0, 3).join(', ')}): ` +
+        'try again later',
+      { retryAfterSeconds: rebuildRetrySeconds },
+    );
   }
 
   private resume(error: unknown): void {
     if (this.closed) return;
     this.observer.interrupted(error);
-    // The next feed starts after what is projected, and delivers what was received again.
-    this.forgetReceived();
+    // The next feeds start after what is projected, and deliver what was received again.
+    const stopped = [this.feed, this.rebuildFeed];
+    this.feed = undefined;
+    this.rebuildFeed = undefined;
+    for (const feed of stopped) feed?.stop();
     clearTimeout(this.retry);
     this.retry = setTimeout(() => this.start(), retryMs);
   }
-}
-
-/** Length of an event's JSON in UTF-16 units. */
-function textIn(event: RecordedEvent): number {
-  const { data, metadata } = storedEvent(event);
-  return data.length + metadata.length;
 }
 
 function least(progress: readonly Progress[]): bigint {
@@ -274,6 +334,14 @@ function least(progress: readonly Progress[]): bigint {
     (lowest, { checkpoint }) => (checkpoint < lowest ? checkpoint : lowest),
     progress[0]?.checkpoint ?? -1n,
   );
+}
+
+function leastResumed(progress: readonly Progress[]): bigint {
+  return progress.map(({ resumeAfter }) => resumeAfter).reduce((lowest, one) => (one < lowest ? one : lowest));
+}
+
+function furthest(progress: readonly Progress[]): bigint {
+  return progress.reduce((highest, { resumeAfter }) => (resumeAfter > highest ? resumeAfter : highest), -1n);
 }
 
 function tooLate(position: bigint, timeoutMs: number): CoordinatorError {

@@ -1,9 +1,11 @@
+import { contactKey } from '../domain/contact-key.js';
 import { invalidField } from '../domain/errors.js';
 import { claimedIdentity, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import { OneOf, Text, UuidList } from '../wire/fields.js';
 import { authProxyOf } from './auth-proxies.js';
 import type { Rows } from './database.js';
 import { defineQuery, PaginatedRequest } from './define-query.js';
+import { ListPlaces } from './list-places.js';
 import { newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 
@@ -20,29 +22,36 @@ type Kind =
   | 'OIDC'
   | 'WALLET_ACCOUNT_ADDRESS';
 
+const places = new ListPlaces({
+  table: 'sub_organizations',
+  owner: 'parent_id',
+  id: 'organization_id',
+  columns: ['created'],
+});
+
 /**
- * Sub-organizations by their parent. One is shown once the parent has recorded it, at `revision` of its stream: what an
- * earlier release founded, and the parent then refused, never happened. `created` is null until then. Its own stream
- * follows the parent's record; `founded` is 0 until it does.
+ * Sub-organizations by their parent, which has recorded each at `revision` of its stream. Its own stream follows the
+ * parent's record; `founded` is 0 until it does.
  */
 export const subOrganizationsModel: ReadModel = {
   name: 'sub-organizations',
-  version: 4,
-  tables: ['sub_organizations', 'sub_organization_lookups'],
+  version: 2,
+  tables: [...places.tables, 'sub_organization_lookups'],
   schema: `
     CREATE TABLE sub_organizations (
-      organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, created INTEGER,
-      revision INTEGER, founded INTEGER NOT NULL
+      organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, created INTEGER NOT NULL,
+      revision INTEGER NOT NULL, founded INTEGER NOT NULL
     ) WITHOUT ROWID;
-    CREATE INDEX sub_organizations_unfinished ON sub_organizations (organization_id) WHERE created IS NULL OR founded = 0;
+    CREATE INDEX sub_organizations_unfounded ON sub_organizations (organization_id) WHERE founded = 0;
     CREATE INDEX sub_organizations_by_parent ON sub_organizations (parent_id, created);
     CREATE TABLE sub_organization_lookups (
       organization_id TEXT NOT NULL, ref TEXT NOT NULL, kind TEXT NOT NULL, owner TEXT NOT NULL, text TEXT NOT NULL,
-      parent_id TEXT NOT NULL, value TEXT NOT NULL, created INTEGER,
+      parent_id TEXT NOT NULL, value TEXT NOT NULL, created INTEGER NOT NULL,
       PRIMARY KEY (organization_id, ref, kind)
     ) WITHOUT ROWID;
     CREATE INDEX sub_organization_lookups_by_value ON sub_organization_lookups (parent_id, kind, value, created);
-    CREATE INDEX sub_organization_lookups_by_owner ON sub_organization_lookups (organization_id, owner);`,
+    CREATE INDEX sub_organization_lookups_by_owner ON sub_organization_lookups (organization_id, owner);
+    ${places.schema}`,
 
   project: eachEvent((rows, { organizationId, position, revision, event }) => {
     switch (event.type) {
@@ -50,8 +59,7 @@ export const subOrganizationsModel: ReadModel = {
         const { parentOrganizationId, name } = event.data;
         if (parentOrganizationId === undefined) return;
         rows.run(
-          `INSERT INTO sub_organizations VALUES (?, ?, NULL, NULL, 1)
-           ON CONFLICT (organization_id) DO UPDATE SET founded = 1 WHERE parent_id = excluded.parent_id`,
+          'UPDATE sub_organizations SET founded = 1 WHERE organization_id = ? AND parent_id = ?',
           organizationId,
           parentOrganizationId,
         );
@@ -59,21 +67,13 @@ export const subOrganizationsModel: ReadModel = {
       }
       case 'SubOrganizationCreated': {
         const { subOrganizationId } = event.data;
-        rows.run(
-          `INSERT INTO sub_organizations VALUES (?, ?, ?, ?, 0)
-           ON CONFLICT (organization_id) DO UPDATE SET created = excluded.created, revision = excluded.revision
-           WHERE parent_id = excluded.parent_id`,
+        return rows.run(
+          // No organization can take over another's sub-organization.
+          'INSERT OR IGNORE INTO sub_organizations VALUES (?, ?, ?, ?, 0)',
           subOrganizationId,
           organizationId,
           position,
           revision,
-        );
-        return rows.run(
-          // The plus keeps SQLite from walking the values of all the parent's other sub-organizations.
-          'UPDATE sub_organization_lookups SET created = ? WHERE organization_id = ? AND +parent_id = ?',
-          position,
-          subOrganizationId,
-          organizationId,
         );
       }
       case 'OrganizationRenamed':
@@ -139,18 +139,14 @@ export function recordedByParent(
   rows: Rows,
   organizationId: string,
 ): { parentId: string; revision: number } | undefined {
-  const row = rows.get(
-    'SELECT parent_id, revision FROM sub_organizations WHERE organization_id = ? AND revision IS NOT NULL',
-    organizationId,
-  );
+  const row = rows.get('SELECT parent_id, revision FROM sub_organizations WHERE organization_id = ?', organizationId);
   return row && { parentId: String(row['parent_id']), revision: Number(row['revision']) };
 }
 
-/** Ids of sub-organizations that have only one half: `unfounded` lack a stream, `unconfirmed` their parent's record. */
-export function halfRecorded(rows: Rows, which: 'unfounded' | 'unconfirmed'): readonly string[] {
-  const half = which === 'unfounded' ? 'founded = 0' : 'created IS NULL';
+/** Ids of sub-organizations that have no stream yet. */
+export function unfoundedIn(rows: Rows): readonly string[] {
   return rows
-    .all(`SELECT organization_id FROM sub_organizations WHERE (created IS NULL OR founded = 0) AND ${half}`)
+    .all('SELECT organization_id FROM sub_organizations WHERE founded = 0')
     .map((row) => String(row['organization_id']));
 }
 
@@ -217,13 +213,10 @@ function forgetOwner(rows: Rows, organizationId: string, owner: string): void {
   rows.run('DELETE FROM sub_organization_lookups WHERE organization_id = ? AND owner = ?', organizationId, owner);
 }
 
-/** Case-insensitive texts are stored in lower case. */
+/** Case-insensitive texts are stored in lower case, contacts as they are compared everywhere. */
 function comparable(kind: Kind, value: string): string {
-  const isCaseless =
-    kind === 'EMAIL' ||
-    kind === 'VERIFIED_EMAIL' ||
-    kind === 'PUBLIC_KEY' ||
-    (kind === 'WALLET_ACCOUNT_ADDRESS' && /^(?:0x)?[0-9a-f]+$/i.test(value));
+  if (kind === 'EMAIL' || kind === 'VERIFIED_EMAIL') return contactKey(value);
+  const isCaseless = kind === 'PUBLIC_KEY' || (kind === 'WALLET_ACCOUNT_ADDRESS' && /^(?:0x)?[0-9a-f]+$/i.test(value));
   return isCaseless ? value.toLowerCase() : value;
 }
 
@@ -318,11 +311,7 @@ function required(filterValue: string | undefined): string {
 function page(rows: Rows, request: PaginatedRequest, kind?: Kind, value?: string): SuborgsResponse {
   const { organizationId, paginationOptions } = request;
   const orderOf = (id: string) => {
-    const row = rows.get(
-      'SELECT created FROM sub_organizations WHERE organization_id = ? AND parent_id = ?',
-      id,
-      organizationId,
-    );
+    const row = places.of(rows, organizationId, id);
     return row?.['created'] ? BigInt(row['created']) : undefined;
   };
   const list =
@@ -334,7 +323,7 @@ function page(rows: Rows, request: PaginatedRequest, kind?: Kind, value?: string
           isRepeated: true,
           runs: [{ parent_id: organizationId, kind, value: comparable(kind, value) }],
         };
-  const places = { ...list, column: 'organization_id', order: 'created', orderOf };
-  const { keys, isBackward } = newestFirst(rows, places, paginationOptions);
+  const ordered = { ...list, column: 'organization_id', order: 'created', orderOf };
+  const { keys, isBackward } = newestFirst(rows, ordered, paginationOptions);
   return { organizationIds: isBackward ? keys.toReversed() : [...keys] };
 }

@@ -6,7 +6,7 @@ import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js'
 /** Vaults created for a decision that has not been recorded: those that never will be have lost. */
 export const unnamedVaultsModel: ReadModel = {
   name: 'unnamed-vaults',
-  version: 2,
+  version: 1,
   tables: ['unnamed_vaults'],
   schema: `
     CREATE TABLE unnamed_vaults (

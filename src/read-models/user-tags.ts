@@ -13,7 +13,7 @@ const userTags = new OwnedDocuments<UserTag>('user_tags', 'tag_id');
 export const userTagsModel: ReadModel = {
   name: 'user-tags',
   version: 2,
-  tables: [userTags.table],
+  tables: userTags.tables,
   schema: userTags.schema,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {

@@ -2,19 +2,31 @@ import { CoordinatorError } from '../domain/errors.js';
 import { credentialChanges, type CredentialEvent } from '../domain/organization/credentials.js';
 import { apiKeyResource, authenticatorResource, userResource } from '../wire/resources.js';
 import { contactReleased, contactVerified, userCreated, userUpdated, type User } from '../domain/organization/users.js';
+import { presentMembers } from '../domain/organization/event.js';
 import { ListOf, Nested, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
-import { noElement, oldestFirst, partOf, type Elements } from './pages.js';
+import { ListPlaces } from './list-places.js';
+import { noElement, oldestFirst, type Elements } from './pages.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 import { endVersions, putVersion, userVersionsSchema, type Placed } from './user-versions.js';
 import { ApiKeyShape, AuthenticatorShape, UserShape } from '../wire/shapes.js';
 
+const userPlaces = new ListPlaces({ table: 'users', id: 'user_id', columns: ['created'] });
+const credentialPlaces = new ListPlaces({
+  table: 'user_credentials',
+  id: 'credential_id',
+  columns: ['user_id', 'kind', 'created'],
+});
+
+/** What a credential is called in events. */
+type CredentialKind = 'ApiKey' | 'Authenticator' | 'OauthProvider';
+
 /** Users as they are, and as they were at any position: a vote shows its voter as of then. */
 export const usersModel: ReadModel = {
   name: 'users',
-  version: 4,
-  tables: ['users', 'user_versions', 'user_credentials'],
+  version: 2,
+  tables: [...userPlaces.tables, 'user_versions', ...credentialPlaces.tables],
   schema: `
     CREATE TABLE users (
       organization_id TEXT NOT NULL, user_id TEXT NOT NULL, created INTEGER NOT NULL,
@@ -23,10 +35,12 @@ export const usersModel: ReadModel = {
     ) WITHOUT ROWID;
     CREATE INDEX users_in_order ON users (organization_id, created, user_id);
     CREATE TABLE user_credentials (
-      organization_id TEXT NOT NULL, credential_id TEXT NOT NULL, user_id TEXT NOT NULL,
+      organization_id TEXT NOT NULL, credential_id TEXT NOT NULL, user_id TEXT NOT NULL, kind TEXT NOT NULL,
+      created INTEGER NOT NULL,
       PRIMARY KEY (organization_id, credential_id)
     ) WITHOUT ROWID;
     CREATE INDEX user_credentials_of_user ON user_credentials (organization_id, user_id);
+    ${userPlaces.schema}${credentialPlaces.schema}
     ${userVersionsSchema}`,
 
   project(rows, events) {
@@ -57,10 +71,11 @@ function take(rows: Rows, changed: ChangedUsers, { organizationId, position, at,
     case 'AuthenticatorDeleted':
     case 'OauthProviderCreated':
     case 'OauthProviderDeleted':
-      noteCredential(rows, organizationId, event);
+      noteCredential(rows, organizationId, event, position);
       return changed.change(organizationId, event.data.userId, position, (user) => changeCredentials(user, event, at));
     case 'UserDeleted':
-      changed.forget(organizationId, event.data.userId);
+      // Its row gives the place that pages continue from.
+      changed.writeOne(organizationId, event.data.userId);
       for (const table of ['users', 'user_credentials']) {
         const sql = `DELETE FROM ${table} WHERE organization_id = ? AND user_id = ?`;
         rows.run(sql, organizationId, event.data.userId);
@@ -70,12 +85,14 @@ function take(rows: Rows, changed: ChangedUsers, { organizationId, position, at,
 }
 
 /** The owner of an API key, authenticator or OAuth provider, found without reading those of all users. */
-function noteCredential(rows: Rows, organizationId: string, { type, data }: CredentialEvent): void {
+function noteCredential(rows: Rows, organizationId: string, { type, data }: CredentialEvent, position: bigint): void {
   const credentialId =
     'apiKeyId' in data ? data.apiKeyId : 'authenticatorId' in data ? data.authenticatorId : data.providerId;
   if (type === 'ApiKeyCreated' || type === 'AuthenticatorCreated' || type === 'OauthProviderCreated') {
-    const sql = 'INSERT OR REPLACE INTO user_credentials VALUES (?, ?, ?)';
-    rows.run(sql, organizationId, credentialId, data.userId);
+    const sql = 'INSERT OR REPLACE INTO user_credentials VALUES (?, ?, ?, ?, ?)';
+    const kind: CredentialKind =
+      type === 'ApiKeyCreated' ? 'ApiKey' : type === 'AuthenticatorCreated' ? 'Authenticator' : 'OauthProvider';
+    rows.run(sql, organizationId, credentialId, data.userId, kind, position);
   } else {
     const sql = 'DELETE FROM user_credentials WHERE organization_id = ? AND credential_id = ?';
     rows.run(sql, organizationId, credentialId);
@@ -117,9 +134,15 @@ interface KnownUser {
   readonly placed: Placed;
 }
 
+/** A user whose row is still to be written. */
+interface ChangedUser extends KnownUser {
+  readonly organizationId: string;
+  readonly doc: string;
+}
+
 /** The users that a batch of events changes. */
 class ChangedUsers {
-  private readonly users = new Map<string, KnownUser & { readonly organizationId: string; readonly doc: string }>();
+  private readonly users = new Map<string, ChangedUser>();
 
   constructor(private readonly rows: Rows) {}
 
@@ -134,22 +157,28 @@ class ChangedUsers {
     if (known) this.put(organizationId, apply(known.user), known.created, position, known);
   }
 
-  forget(organizationId: string, userId: string): void {
-    this.users.delete(`${organizationId}/${userId}`);
+  /** Nothing of the user is pending afterwards. */
+  writeOne(organizationId: string, userId: string): void {
+    const key = `${organizationId}/${userId}`;
+    const user = this.users.get(key);
+    if (user) this.insert(user);
+    this.users.delete(key);
   }
 
   write(): void {
-    for (const { organizationId, user, doc, created, placed } of this.users.values()) {
-      this.rows.run(
-        'INSERT OR REPLACE INTO users VALUES (?, ?, ?, ?, ?, ?)',
-        organizationId,
-        user.userId,
-        created,
-        placed.whole,
-        placed.parts,
-        doc,
-      );
-    }
+    for (const user of this.users.values()) this.insert(user);
+  }
+
+  private insert({ organizationId, user, doc, created, placed }: ChangedUser): void {
+    this.rows.run(
+      'INSERT OR REPLACE INTO users VALUES (?, ?, ?, ?, ?, ?)',
+      organizationId,
+      user.userId,
+      created,
+      placed.whole,
+      placed.parts,
+      doc,
+    );
   }
 
   private read(organizationId: string, userId: string): KnownUser | undefined {
@@ -169,15 +198,13 @@ export function usersOf(
   organizationId: string,
   options?: ListPage,
 ): Elements<UserShape, Iterable<UserShape>> {
-  return oldestFirst(rows, { table: 'users', id: 'user_id' }, organizationId, options, ({ doc }) =>
-    userResource(readUser(doc)),
-  );
+  return oldestFirst(rows, userPlaces, organizationId, options, ({ doc }) => userResource(readUser(doc)));
 }
 
 /** @throws {CoordinatorError} NOT_FOUND */
 export function userOf(rows: Rows, organizationId: string, userId: string): User {
-  const row = rows.get('SELECT doc FROM users WHERE organization_id = ? AND user_id = ?', organizationId, userId);
-  if (row) return readUser(row['doc']);
+  const user = userIn(rows, organizationId, userId);
+  if (user) return user;
   throw new CoordinatorError('NOT_FOUND', `no user \`${userId}\` in organization \`${organizationId}\``);
 }
 
@@ -225,6 +252,7 @@ class GetApiKeysResponse extends PagedResponse {
 }
 
 const apiKeysHeld: Held<ApiKeyShape> = {
+  kind: 'ApiKey',
   of: ({ apiKeys }) => apiKeys.map(apiKeyResource),
   idOf: ({ apiKeyId }) => apiKeyId,
 };
@@ -308,8 +336,16 @@ export const getAuthenticator = defineQuery({
 
 /** Part of one user's list, or of all users' lists, one user after the other. */
 interface Held<Element extends object> {
+  readonly kind: CredentialKind;
   readonly of: (user: User) => readonly Element[];
   readonly idOf: (element: Element) => string;
+}
+
+/** Where a credential is, or was, in such a list: the place of its owner, and its own among the owner's. */
+interface HeldPlace {
+  readonly userId: string;
+  readonly owner: bigint;
+  readonly created: bigint;
 }
 
 /**
@@ -320,39 +356,66 @@ export function heldBy<Element extends object>(
   rows: Rows,
   organizationId: string,
   userId: string | undefined,
-  { of, idOf }: Held<Element>,
+  { kind, of, idOf }: Held<Element>,
   options: ListPage = {},
 ): Elements<Element, Iterable<Element>> {
-  if (userId !== undefined) return partOf(of(userOf(rows, organizationId, userId)), idOf, options);
-  const { before, after, limit } = options;
-  const place = (name: 'before' | 'after', id: string | undefined) => {
+  const place = (name: 'before' | 'after'): HeldPlace | undefined => {
+    const id = options[name];
     if (id === undefined) return undefined;
-    const owner = ownerOf(rows, organizationId, id);
-    if (!owner || !of(owner).some((one) => idOf(one) === id)) throw noElement(name, id);
-    return owner;
+    const row = credentialPlaces.of(rows, organizationId, id);
+    const isHere = row?.['kind'] === kind && (userId === undefined || row['user_id'] === userId);
+    const owner = row && userPlaces.of(rows, organizationId, String(row['user_id']));
+    if (!isHere || !owner) throw noElement(name, id);
+    const [created, ownerCreated] = [BigInt(row['created']!), BigInt(owner['created']!)];
+    return { userId: String(row['user_id']), owner: ownerCreated, created };
   };
-  const [first, last] = [place('after', after), place('before', before)];
-  const isBackward = before !== undefined && after === undefined;
-  const beside = isBackward ? { before: last!.userId } : first ? { after: first.userId } : {};
-  function* users() {
-    const one = isBackward ? last : first;
-    if (one) yield one;
-    yield* oldestFirst(rows, { table: 'users', id: 'user_id' }, organizationId, beside, ({ doc }) => readUser(doc))
-      .inTurn;
+  const only = userId === undefined ? undefined : userOf(rows, organizationId, userId);
+  const [first, last] = [place('after'), place('before')];
+  const isBackward = last !== undefined && first === undefined;
+  function* users(): Iterable<User> {
+    if (only) {
+      yield only;
+      return;
+    }
+    const [after, before] = [first?.userId, last?.userId];
+    // Two cursors at one user have nobody between them.
+    const between =
+      after === before && after !== undefined
+        ? []
+        : oldestFirst(rows, userPlaces, organizationId, presentMembers({ after, before }), ({ doc }) => readUser(doc))
+            .inTurn;
+    const [from, to] = [userIn(rows, organizationId, after), userIn(rows, organizationId, before)];
+    if (isBackward && to) yield to;
+    if (from) yield from;
+    yield* between;
+    if (!isBackward && to && to.userId !== from?.userId) yield to;
   }
-  function* all() {
-    for (const user of users()) yield* isBackward ? of(user).toReversed() : of(user);
+  /** Without those beyond a cursor. */
+  function heldIn(user: User): readonly Element[] {
+    const held = of(user);
+    if (user.userId !== first?.userId && user.userId !== last?.userId) return held;
+    return held.filter((element) => {
+      const created = BigInt(credentialPlaces.of(rows, organizationId, idOf(element))!['created']!);
+      const isAfter = user.userId !== first?.userId || created > first.created;
+      return isAfter && (user.userId !== last?.userId || created < last.created);
+    });
   }
   function* inTurn() {
-    let left = limit === undefined ? Infinity : Number(limit);
-    let isIn = first === undefined && !isBackward;
-    for (const element of all()) {
-      const id = idOf(element);
-      if (id === before && !isBackward) return;
-      if (isIn && left-- > 0) yield element;
-      if (left <= 0) return;
-      isIn ||= id === (isBackward ? before : after);
+    if (first && last && first.owner > last.owner) return;
+    let left = options.limit === undefined ? Infinity : Number(options.limit);
+    for (const user of users()) {
+      const held = heldIn(user);
+      for (const element of isBackward ? held.toReversed() : held) {
+        if (left-- <= 0) return;
+        yield element;
+      }
     }
   }
   return { inTurn: inTurn(), isBackward };
+}
+
+function userIn(rows: Rows, organizationId: string, userId: string | undefined): User | undefined {
+  if (userId === undefined) return undefined;
+  const row = rows.get('SELECT doc FROM users WHERE organization_id = ? AND user_id = ?', organizationId, userId);
+  return row && readUser(row['doc']);
 }

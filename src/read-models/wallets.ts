@@ -7,17 +7,23 @@ import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { OwnedDocuments } from './owned-documents.js';
+import { ListPlaces } from './list-places.js';
 import { noElement, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
 const wallets = new OwnedDocuments<Wallet>('wallets', 'wallet_id');
+const accountPlaces = new ListPlaces({
+  table: 'wallet_accounts',
+  id: 'wallet_account_id',
+  columns: ['wallet_id', 'position', 'place'],
+});
 
 /** Wallets and their accounts. Accounts are listed by the position of their event and their place in it. */
 export const walletsModel: ReadModel = {
   name: 'wallets',
   version: 2,
-  tables: [wallets.table, 'wallet_accounts'],
+  tables: [...wallets.tables, ...accountPlaces.tables],
   schema: `${wallets.schema}
     CREATE TABLE wallet_accounts (
       organization_id TEXT NOT NULL, wallet_account_id TEXT NOT NULL, wallet_id TEXT NOT NULL,
@@ -28,7 +34,8 @@ export const walletsModel: ReadModel = {
     CREATE UNIQUE INDEX wallet_accounts_in_order ON wallet_accounts (organization_id, position, place);
     CREATE INDEX wallet_accounts_of_wallet ON wallet_accounts (organization_id, wallet_id, position, place);
     CREATE INDEX wallet_accounts_by_address ON wallet_accounts (address, organization_id, wallet_id);
-    CREATE INDEX wallet_accounts_by_path ON wallet_accounts (organization_id, wallet_id, path);`,
+    CREATE INDEX wallet_accounts_by_path ON wallet_accounts (organization_id, wallet_id, path);
+    ${accountPlaces.schema}`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
@@ -314,10 +321,10 @@ class WalletAccountsPage {
   @DecimalString({ min: 1, max: 100, optional: true, about: 'Page size, from "1" to "100"; default "10".' })
   limit?: string;
 
-  @Uuid({ optional: true, about: 'Only accounts before this one in the list.' })
+  @Uuid({ optional: true, about: 'Only accounts before this one in the list, even if it has been deleted since.' })
   before?: string;
 
-  @Uuid({ optional: true, about: 'Only accounts after this one in the list.' })
+  @Uuid({ optional: true, about: 'Only accounts after this one in the list, even if it has been deleted since.' })
   after?: string;
 }
 
@@ -379,11 +386,7 @@ function accountsPage(
   }
   const cursor = (name: 'before' | 'after', id: string | undefined, comparison: '<' | '>') => {
     if (id === undefined) return;
-    const row = rows.get(
-      'SELECT wallet_id, position, place FROM wallet_accounts WHERE organization_id = ? AND wallet_account_id = ?',
-      organizationId,
-      id,
-    );
+    const row = accountPlaces.of(rows, organizationId, id);
     if (!row || (walletId !== undefined && row['wallet_id'] !== walletId)) {
       throw noElement(name, id);
     }

@@ -16,6 +16,11 @@ import { TimestampShape } from '../wire/shapes.js';
 
 const deliveryStates = ['pending', 'delivered', 'abandoned', 'dropped'] as const;
 
+/** Deliveries that may wait for one endpoint; the oldest are dropped for newer ones. */
+const mostWaiting = 10_000;
+/** The same for an endpoint of a sub-organization, as anybody may have many. */
+const mostWaitingOfSubOrganization = 1_000;
+
 /** The current state of a delivery. */
 export interface WebhookDelivery {
   /** Owner of the endpoint. */
@@ -29,7 +34,7 @@ export interface WebhookDelivery {
   readonly activityStatus: ActivityStatus;
   /** Place in the source's stream of the event that the endpoint is notified of. */
   readonly revision: number;
-  /** `dropped`: its endpoint was paused or deleted first. */
+  /** `dropped`: its endpoint was paused or deleted first, or too many others were waiting for it. */
   readonly state: (typeof deliveryStates)[number];
   readonly attempts: number;
   /** From the latest attempt with a response. */
@@ -45,7 +50,7 @@ export interface WebhookDelivery {
 }
 
 /** Proofs do not change the status. */
-type StatusEvent = Exclude<ActivityEvent, { type: 'ActivityProved' }>;
+type StatusEvent = Exclude<ActivityEvent, { type: 'AppProofsIssued' }>;
 
 /**
  * Endpoints and their deliveries: one row for each endpoint and event, created by the event itself. So the rows are
@@ -54,7 +59,7 @@ type StatusEvent = Exclude<ActivityEvent, { type: 'ActivityProved' }>;
  */
 export const webhooksModel: ReadModel = {
   name: 'webhooks',
-  version: 3,
+  version: 2,
   tables: [
     'webhook_endpoints',
     'webhook_parents',
@@ -83,12 +88,13 @@ export const webhooksModel: ReadModel = {
       WHERE state = 'pending' AND retry_at IS NOT NULL;
     CREATE INDEX webhook_deliveries_in_order ON webhook_deliveries (endpoint_id, activity_id, position)
       WHERE state = 'pending';
-    CREATE TABLE webhook_waiting (only INTEGER PRIMARY KEY, count INTEGER NOT NULL);
-    INSERT INTO webhook_waiting VALUES (1, 0);
+    CREATE TABLE webhook_waiting (endpoint_id TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO webhook_waiting VALUES ('', 0);
     CREATE TRIGGER webhook_delivery_begins AFTER INSERT ON webhook_deliveries WHEN new.state = 'pending'
-      BEGIN UPDATE webhook_waiting SET count = count + 1 WHERE only = 1; END;
+      BEGIN UPDATE webhook_waiting SET count = count + 1 WHERE endpoint_id IN ('', new.endpoint_id); END;
     CREATE TRIGGER webhook_delivery_changes AFTER UPDATE OF state ON webhook_deliveries WHEN new.state <> old.state
-      BEGIN UPDATE webhook_waiting SET count = count + (new.state = 'pending') - (old.state = 'pending') WHERE only = 1; END;
+      BEGIN UPDATE webhook_waiting SET count = count + (new.state = 'pending') - (old.state = 'pending')
+      WHERE endpoint_id IN ('', new.endpoint_id); END;
     CREATE TABLE webhook_logs (organization_id TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROWID;`,
 
   project(rows, events) {
@@ -130,6 +136,7 @@ class Batch {
           position,
           JSON.stringify(event.data),
         );
+        this.rows.run('INSERT OR IGNORE INTO webhook_waiting VALUES (?, 0)', event.data.endpointId);
         this.hasEndpoints = true;
         this.endpoints.delete(organizationId);
         return;
@@ -237,7 +244,31 @@ class Batch {
           delivery.retryAt,
           JSON.stringify(delivery),
         );
+        this.dropOldest(endpointId, this.parentOf(owner) === undefined ? mostWaiting : mostWaitingOfSubOrganization);
       }
+    }
+  }
+
+  /** Pausing or deleting an endpoint drops all that waits for it in one transaction, so that much may not wait. */
+  private dropOldest(endpointId: string, most: number): void {
+    const beyond = waitingFor(this.rows, endpointId) - most;
+    if (beyond <= 0) return;
+    const oldest = this.rows.all(
+      `SELECT position, doc FROM webhook_deliveries INDEXED BY webhook_deliveries_by_state
+       WHERE endpoint_id = ? AND state = 'pending' ORDER BY position LIMIT ?`,
+      endpointId,
+      beyond,
+    );
+    for (const { position, doc } of oldest) {
+      const reason = `more than ${most} deliveries were waiting for this endpoint`;
+      const dropped: WebhookDelivery = { ...readDelivery(doc), state: 'dropped', reason };
+      this.rows.run(
+        `UPDATE webhook_deliveries SET state = 'dropped', retry_at = NULL, doc = ? WHERE endpoint_id = ? AND position = ?`,
+        JSON.stringify(dropped),
+        endpointId,
+        BigInt(position!),
+      );
+      this.letFirstGo(dropped);
     }
   }
 
@@ -393,7 +424,12 @@ export function* endpointsWithDeliveries(rows: Rows, after = ''): Generator<Endp
 
 /** Number of waiting deliveries, including retries. */
 export function pendingDeliveries(rows: Rows): number {
-  return Number(rows.get('SELECT count FROM webhook_waiting WHERE only = 1')?.['count'] ?? 0);
+  return waitingFor(rows, '');
+}
+
+/** Number of deliveries waiting for an endpoint, or for all of them under the empty id. */
+function waitingFor(rows: Rows, endpointId: string): number {
+  return Number(rows.get('SELECT count FROM webhook_waiting WHERE endpoint_id = ?', endpointId)?.['count'] ?? 0);
 }
 
 /**
@@ -507,7 +543,9 @@ class WebhookDeliveryShape {
   @Text({ about: 'The new status of the activity.' })
   activityStatus!: string;
 
-  @OneOf(deliveryStates, { about: 'Dropped: the endpoint was stopped or deleted before delivery.' })
+  @OneOf(deliveryStates, {
+    about: 'Dropped: the endpoint was stopped or deleted before delivery, or too many were waiting for it.',
+  })
   state!: WebhookDelivery['state'];
 
   @Described({ type: 'integer' }, { about: 'Number of attempts so far, since the last redelivery was requested.' })

@@ -106,13 +106,7 @@ class UnchangedShape {
   @Described({ type: 'integer' }, { about: 'Requests that are denied again.' })
   denials!: number;
 
-  @Described(
-    { type: 'integer' },
-    {
-      about:
-        'Decisions taken as recorded: from before rules had a number, or of the parent, whose policies are its own.',
-    },
-  )
+  @Described({ type: 'integer' }, { about: 'Decisions of the parent, taken as recorded: its policies are its own.' })
   asRecorded!: number;
 }
 

@@ -11,7 +11,7 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import type { PolicyCredential } from '../domain/policy/types.js';
 import { derivedId } from '../ledger/ids.js';
 import { parseStrictJson } from '../wire/strict-json.js';
-import { validate } from '../wire/validate.js';
+import { validateParameters } from '../wire/validate.js';
 import type { Asked } from './branch.js';
 import type { Deciding } from './deciding-events.js';
 import { NoSuchBranch, type GivenRequest } from './fork-change.js';
@@ -28,7 +28,7 @@ export function askedOf(event: Deciding, authority: Voter['authority']): Asked {
     return { what: { kind: 'vote', activityId, fingerprint: namedIn(vote) }, vote, voterIn };
   }
   const { type, intent: parameters, fingerprint, timestampMs, generateAppProofs, decision } = event.data;
-  const { found } = decision;
+  const { resolution: found } = decision;
   const submission = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs, found };
   return { what: { kind: 'submission', submission }, vote, voterIn };
 }
@@ -84,7 +84,7 @@ export function askedAgain(
     return { what: { kind: 'vote', fingerprint: namedIn(vote) }, vote, voterIn };
   }
   if (open) return { what: { kind: 'vote', activityId, fingerprint }, vote, voterIn };
-  validate(version.intent, parameters, 'parameters');
+  validateParameters(version.intent, parameters);
   const submission = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs };
   return { what: { kind: 'submission', submission }, vote, voterIn };
 }
@@ -126,7 +126,7 @@ export function askedFor({ given, recorded, at }: Unsigned, registry: Registry, 
   if (!version) throw new NoSuchBranch(`there is no activity \`${type}\``);
   const isOther = given.type !== undefined && given.type !== signed?.['type'];
   const parameters = { ...(isOther ? {} : (signed?.['parameters'] as Parameters)), ...given.parameters };
-  validate(version.intent, parameters, 'parameters');
+  validateParameters(version.intent, parameters);
   const user = state.users.get(userId);
   const kept = recorded?.data.vote.userId === userId ? recorded.data.vote.credentialId : undefined;
   const credentials = user ? credentialsOf(user) : [];

@@ -37,7 +37,7 @@ export interface BranchReport {
   notDecided(why: string): void;
   /** A denied request is denied again. */
   sameDenial(): void;
-  /** A decision was taken as recorded: its rules had no number, or it is the parent's. */
+  /** A decision was taken as recorded: it is the parent's. */
   asRecorded(): void;
   /**
    * Compares the record with the outcome on the branch, before either is applied.

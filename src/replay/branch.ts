@@ -11,8 +11,7 @@ import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '.
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
-import type { Vote } from '../domain/activity/events.js';
-import { rulesNumber } from '../domain/activity/rules.js';
+import { isActivityEvent, type Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { hasLapsed } from '../domain/organization/claims.js';
 import { openByFingerprint, type OpenActivity } from '../domain/organization/open-activities.js';
@@ -59,7 +58,7 @@ export interface Asked {
 }
 
 /** What a request is decided by, besides the state. */
-export type Terms = Pick<Basis, 'now' | 'rules' | 'limits' | 'revision'>;
+export type Terms = Pick<Basis, 'now' | 'limits' | 'revision'>;
 
 /** What a decision takes besides what policies do: applying it, and comparing it with the record. */
 const stepsBeside = 2_000;
@@ -90,7 +89,7 @@ export class Branch {
   take(events: readonly OrganizationEvent[], at: number): void {
     for (const event of events) evolve(this.organization, event, at);
     // What becomes of activities touches nothing else.
-    if (!this.held || (events.length > 0 && events.every(({ type }) => type.startsWith('Activity')))) return;
+    if (!this.held || (events.length > 0 && events.every(isActivityEvent))) return;
     this.meter?.note(this.held.stepsIn(this.organization));
     for (const event of this.held.missingIn(this.organization)) evolve(this.organization, event, at);
   }
@@ -114,15 +113,14 @@ export class Branch {
     const { organization, registry, meter } = this;
     const basis: Basis = { registry, organization, ...terms };
     if (!meter) return this.decideOn(basis, asked, given);
-    const rules = terms.rules ?? rulesNumber;
-    const steps = new Steps(decisionSteps(rules));
+    const steps = new Steps(decisionSteps);
     const reading = new Steps();
     try {
       return this.decideOn({ ...basis, steps, reading }, asked, given);
     } catch (error) {
       if (!(error instanceof ReadFirst)) throw error;
       meter.note(decodingSteps);
-      return this.decideOn({ ...basis, steps: new Steps(decisionSteps(rules)) }, asked, given);
+      return this.decideOn({ ...basis, steps: new Steps(decisionSteps) }, asked, given);
     } finally {
       meter.note(stepsBeside + steps.spent + reading.spent);
     }

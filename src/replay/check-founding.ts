@@ -40,45 +40,31 @@ export async function beginningIn(
       ? asInstalled(store, recorded, installed)
       : { length: await foundedWith(store, recorded) };
   }
-  const from = parentRevision ?? 0;
-  if (!Number.isSafeInteger(from) || from < 0) return wrong(`it names revision ${from} of its parent, which cannot be`);
   const parent = `organization \`${parentOrganizationId}\``;
-  for await (const said of store.read(organizationStream(parentOrganizationId), from)) {
+  if (parentRevision === undefined) return wrong(`it does not name the revision of ${parent} that founded it`);
+  if (!Number.isSafeInteger(parentRevision) || parentRevision < 0)
+    return wrong(`it names revision ${parentRevision} of ${parent}, which cannot be`);
+  for await (const said of store.read(organizationStream(parentOrganizationId), parentRevision)) {
     const child = recordedChild(said, said.revision);
-    if (child?.subOrganizationId === organizationId) {
-      if (parentRevision === undefined)
-        return wrong(`it does not name revision ${said.revision} of ${parent}, which founded it`);
-      const beginning = beginningOf(child).map(factOf);
-      const stored = await firstOf(store, recorded.stream, beginning.length);
-      return isDeepStrictEqual(stored.map(factOf), beginning)
-        ? { length: beginning.length }
-        : wrong(`it does not begin as \`${parentOrganizationId}\` recorded it`);
-    }
-    if (parentRevision !== undefined) break;
-    // Earlier releases recorded a sub-organization without its beginning.
-    if (said.type === 'SubOrganizationCreated' && isNamed(said, organizationId))
-      return { length: await foundedWith(store, recorded) };
+    if (child?.subOrganizationId !== organizationId) break;
+    const beginning = beginningOf(child).map(factOf);
+    const stored = await firstEvents(store, recorded.stream, beginning.length);
+    return isDeepStrictEqual(stored.map(factOf), beginning)
+      ? { length: beginning.length }
+      : wrong(`it does not begin as \`${parentOrganizationId}\` recorded it`);
   }
-  return wrong(
-    parentRevision === undefined
-      ? `${parent} has not recorded this sub-organization`
-      : `${parent} has not recorded this sub-organization at its revision ${parentRevision}`,
-  );
+  return wrong(`${parent} has not recorded this sub-organization at its revision ${parentRevision}`);
 }
 
 /** What follows is not blamed for it again. */
 const wrong = (problem: string): Beginning => ({ length: Infinity, problem });
 
-function isNamed({ data }: RecordedEvent, organizationId: string): boolean {
-  return (data as { readonly subOrganizationId?: unknown }).subOrganizationId === organizationId;
-}
-
-/** Of an auth proxy that an organization is founded with: all releases have recorded the same. */
+/** Of an auth proxy that an organization is founded with. */
 const proxyEvents = 4;
 
 async function asInstalled(store: EventReader, recorded: RecordedEvent, installed: Founding): Promise<Beginning> {
   const root = rootBeginning(installed);
-  const stored = (await firstOf(store, recorded.stream, root.length + proxyEvents)).map(eventOf);
+  const stored = (await firstEvents(store, recorded.stream, root.length + proxyEvents)).map(eventOf);
   if (!isDeepStrictEqual(stored.slice(0, root.length).map(saidBy), root.map(saidBy)))
     return wrong('it does not begin as `installation-root` recorded it');
   const enabled = stored.at(-1);
@@ -106,7 +92,13 @@ function originOf({ metadata }: RecordedEvent): string {
   return JSON.stringify([at, $correlationId]);
 }
 
-async function firstOf(store: EventReader, stream: string, count: number): Promise<RecordedEvent[]> {
+/** The first event of a stream. */
+export async function firstOf(store: EventReader, stream: string): Promise<RecordedEvent | undefined> {
+  const [first] = await firstEvents(store, stream, 1);
+  return first;
+}
+
+async function firstEvents(store: EventReader, stream: string, count: number): Promise<RecordedEvent[]> {
   const events: RecordedEvent[] = [];
   for await (const event of store.read(stream)) {
     if (events.push(event) === count) break;

@@ -1,62 +1,62 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Founding } from '../decide/found-organization.js';
+import { isSealed } from '../domain/sealable.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import type { Registry } from '../decide/registry.js';
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { marksImport } from '../domain/organization/imported.js';
-import type { OrganizationEvent } from '../domain/organization/organization.js';
+import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
+import { endingsOf, mayEndByMend } from '../domain/organization/clock-mends.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
-import { beginningIn } from './check-founding.js';
+import { isOfMend } from '../ledger/mend-clock.js';
+import { beginningIn, firstOf } from './check-founding.js';
 import { CheckedChains, isChained } from './checked-chains.js';
 import type { FoldedOrganization } from './checked-vaults.js';
 import { CheckedStamps, type StampVerifier } from './checked-stamps.js';
 import { foldTo } from './fold-to.js';
 import { NotDecidable, Redeciding } from './decide-again.js';
-import { decidingTypes, eventOf, isNumbered } from './deciding-events.js';
+import { decidingTypes, eventOf } from './deciding-events.js';
+import type { Kept } from './kept-progress.js';
 import { difference, messageOf, type Finding } from './finding.js';
+import { followedOrganizations, type Followed, type Place } from './followed-organization.js';
 import type { ParentAt } from './recorded-basis.js';
+import { ownText, Spill, SpilledSet, type SpilledMap } from './spill.js';
 import type { RecordedStamp } from './verify-vote.js';
 
-/** One organization while its stream is read. */
-interface Followed {
-  readonly redeciding: Redeciding;
-  /** Fingerprint and user of each stamp. */
-  words: Set<string>;
-  /** Its first broken event was found: nothing can be said about what follows. */
-  isLost: boolean;
-  last: RecordedEvent | undefined;
-  /** The last event that recorded a decision. */
-  deciding: RecordedEvent | undefined;
-  /** With how many events it begins that none of its decisions has recorded. */
-  beginning: number;
-}
-
-/** @see History.soFar */
-interface State {
-  readonly findings: Finding[];
-  readonly counts: History['counts'];
-  readonly hashes: CheckedChains['ends'];
-  readonly installed: Founding | undefined;
-  readonly isNumbered: boolean;
-  readonly organizations: readonly (readonly [
-    string,
-    Omit<Followed, 'redeciding'> & { readonly folded: ReturnType<Redeciding['soFar']> },
-  ])[];
+/** What was checked. */
+export interface Counts {
+  /** Decisions that were made again. */
+  decisions: number;
+  /** Stamps of requests, votes and denials whose signature is valid for the stored bytes. */
+  stamps: number;
+  /**
+   * Denials whose request was too long to be stored in full, or was stamped by a passkey: their stamps cannot be
+   * verified.
+   */
+  stampsNotKept: number;
+  /**
+   * Stamps of events that an export has redacted, which no key verifies any more; only in a history imported for tests.
+   */
+  stampsRedacted: number;
 }
 
 const organizationName = /^organization-(.+)$/;
 
 /** A store while it is read from its first event: what each stream has come to, and what is wrong. */
 export class History {
-  findings: Finding[] = [];
-  readonly counts = { decisions: 0, unnumbered: 0, stamps: 0, stampsNotKept: 0, stampsRedacted: 0 };
+  readonly findings: Finding[] = [];
+  readonly counts: Counts = { decisions: 0, stamps: 0, stampsNotKept: 0, stampsRedacted: 0 };
+  readonly chains: CheckedChains;
   /** The root organization, by the first event of `installation-root`. */
   private installed: Founding | undefined;
-  /** Whether a decision of before said which rules made it. */
-  private isNumbered = false;
-  private readonly chains = new CheckedChains();
-  private readonly organizations = new Map<string, Followed>();
+  private readonly spill = new Spill();
+  private readonly organizations: SpilledMap<Followed>;
+  /** Fingerprint and user of each stamp, by organization. */
+  private readonly words = new SpilledSet(this.spill, 'words');
+  /** First event of each mend whose end has not come yet, by organization. */
+  private readonly mends = new Map<string, Place>();
   /** The organization whose last decision has not been made again yet. */
   private open: Followed | undefined;
   /** The parent as that decision saw it, if it was the parent's. */
@@ -68,6 +68,8 @@ export class History {
     private readonly registry: Registry,
     stamps: StampVerifier,
   ) {
+    this.chains = new CheckedChains(this.spill);
+    this.organizations = followedOrganizations(this.spill, (stream) => this.newlyFollowed(stream));
     this.stamps = new CheckedStamps(stamps, (recorded, name, problem) => {
       if (problem === undefined) this.counts.stamps++;
       else this.found(recorded, `${name} does not verify: ${problem}`);
@@ -75,12 +77,19 @@ export class History {
   }
 
   get streams(): number {
-    return this.chains.ends.size;
+    return this.chains.count;
   }
 
-  async take(recorded: RecordedEvent): Promise<void> {
+  /**
+   * Takes the next event of the store.
+   * @param isKnown it was verified before: its link is followed and it is folded, but its stamp and its decision are not checked
+   */
+  async take(recorded: RecordedEvent, isKnown = false): Promise<void> {
     // A decision is one append, and no event of another stream lies between its events.
-    if (this.open?.deciding?.stream !== recorded.stream) this.end();
+    if (this.open?.deciding?.stream !== recorded.stream) {
+      this.end();
+      this.organizations.shrink();
+    }
     if (!isChained(recorded.stream)) return;
     const hash = this.chains.follow(recorded, (problem) => this.found(recorded, problem));
     const organizationId = organizationName.exec(recorded.stream)?.[1];
@@ -93,8 +102,11 @@ export class History {
       if ((recorded.metadata as EventMetadata).redacted && !this.isImported) {
         this.found(recorded, 'it is marked as redacted, which only events in a history imported for tests may be');
       }
-      if (!followed) await this.checkOther(recorded);
-      else if (!followed.isLost) await this.checkEvent(organizationId!, followed, recorded, hash);
+      if (!followed) await this.checkOther(recorded, isKnown);
+      else if (!followed.isLost) {
+        await this.checkEvent(organizationId!, followed, recorded, hash, isKnown);
+        if (followed.redeciding.revision >= followed.measureAt) this.organizations.set(organizationId!, followed);
+      }
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       if (followed) this.lost(followed, error);
@@ -108,9 +120,9 @@ export class History {
   }
 
   /** An event of a chained stream that is no organization's. */
-  private async checkOther(recorded: RecordedEvent): Promise<void> {
+  private async checkOther(recorded: RecordedEvent, isKnown: boolean): Promise<void> {
     const { stream, revision, type, data } = recorded;
-    if (type === 'ActivityDenied') await this.checkDenial(recorded);
+    if (type === 'ActivityDenied' && !isKnown) await this.checkDenial(recorded);
     if (type !== 'CoordinatorInstalled') return;
     if (stream === 'installation-root' && revision === 0) this.installed = data as Founding;
     else this.found(recorded, 'only the first event of `installation-root` says what was installed');
@@ -119,39 +131,18 @@ export class History {
   /**
    * Whether the collected events are complete, because the event starts something else; then all of them are checked.
    */
-  endsBefore({ stream, type }: RecordedEvent): boolean {
-    if (this.open?.deciding?.stream === stream && !decidingTypes.has(type)) return false;
+  endsBefore(recorded: RecordedEvent): boolean {
+    if (this.open?.deciding?.stream === recorded.stream && !decidingTypes.has(recorded.type) && !isOfMend(recorded))
+      return false;
     this.end();
     return true;
   }
 
-  /** Everything needed to continue elsewhere, serializable by `v8.serialize`. */
-  async soFar(): Promise<State> {
-    await this.settled();
-    const { findings, counts, installed, isNumbered } = this;
-    const hashes = this.chains.ends;
-    const organizations = [...this.organizations].map(([organizationId, followed]) => {
-      const { redeciding, words, isLost, last, deciding, beginning } = followed;
-      const folded = redeciding.soFar();
-      const plain = { last: plainly(last), deciding: plainly(deciding) };
-      return [organizationId, { folded, words, isLost, beginning, ...plain }] as const;
-    });
-    return { findings, counts, hashes, installed, isNumbered, organizations };
-  }
-
-  /** Continues from another one's state. */
-  goOn(state: unknown): void {
-    const { findings, counts, hashes, installed, isNumbered, organizations } = state as State;
-    this.findings = findings;
-    this.installed = installed;
-    this.isNumbered = isNumbered;
-    this.chains.ends = hashes;
+  /** Continues after the events of an interrupted verification, with its results. */
+  resume({ counts, findings }: Pick<Kept, 'counts' | 'findings'>): void {
     Object.assign(this.counts, counts);
-    for (const [organizationId, { folded, ...rest }] of organizations) {
-      const followed = this.followed(organizationId);
-      followed.redeciding.goOn(folded);
-      Object.assign(followed, rest);
-    }
+    const isNew = (finding: Finding) => !findings.some((known) => isDeepStrictEqual(known, finding));
+    this.findings.splice(0, Infinity, ...findings, ...this.findings.filter(isNew));
   }
 
   /** Resolves once every stamp seen is verified. */
@@ -165,13 +156,24 @@ export class History {
     this.open = undefined;
   }
 
+  /** The store ends here. */
+  finish(): void {
+    this.end();
+    for (const organizationId of [...this.mends.keys()]) this.checkMendEnded(organizationId);
+  }
+
+  /** Releases the temporary file. */
+  close(): void {
+    this.spill.close();
+  }
+
   /**
    * Every organization that could be folded to its end; none of a history imported for tests, whose secrets are
-   * elsewhere. Only after `end`.
+   * elsewhere. Only after `finish`.
    */
   *folded(): Generator<FoldedOrganization> {
     if (this.isImported) return;
-    for (const { redeciding, isLost, last } of this.organizations.values()) {
+    for (const [, { redeciding, isLost, last }] of this.organizations.entries()) {
       if (!isLost && last) yield { organization: redeciding.folded().organization, last };
     }
   }
@@ -179,17 +181,23 @@ export class History {
   private followed(organizationId: string): Followed {
     const known = this.organizations.get(organizationId);
     if (known) return known;
-    const redeciding = new Redeciding(this.registry, (authority) => this.parentsAt(authority));
-    const made: Followed = {
-      redeciding,
-      words: new Set(),
+    const made = this.newlyFollowed(ownText(organizationStream(organizationId)));
+    this.organizations.set(organizationId, made);
+    return made;
+  }
+
+  private newlyFollowed(stream: string): Followed {
+    return {
+      stream,
+      redeciding: new Redeciding(this.registry, (authority) => this.parentsAt(authority)),
       isLost: false,
       last: undefined,
       deciding: undefined,
-      beginning: 0,
+      isKnown: false,
+      beginning: undefined,
+      lastTime: -Infinity,
+      measureAt: 0,
     };
-    this.organizations.set(organizationId, made);
-    return made;
   }
 
   private parentsAt({ organizationId, revision }: Parameters<ParentAt>[0]): ReturnType<ParentAt> {
@@ -204,50 +212,93 @@ export class History {
     followed: Followed,
     recorded: RecordedEvent,
     hash: string,
+    isKnown: boolean,
   ): Promise<void> {
-    followed.last = recorded;
+    const place = { stream: followed.stream, revision: recorded.revision, position: recorded.position };
+    followed.last = place;
     const event = eventOf(recorded);
+    // No decision has it among its effects.
+    if (isOfMend(recorded) && this.open === followed) this.end();
+    const before = followed.lastTime;
+    this.checkTime(followed, recorded);
+    if (!isOfMend(recorded)) this.checkMendEnded(organizationId);
     if (followed.redeciding.isNextDecision(recorded)) {
       this.end();
       if (followed.isLost) return;
       this.open = followed;
-      followed.deciding = recorded;
-      this.noteNumber(recorded, event);
-      this.parent = await this.parentOf(event);
+      followed.deciding = place;
+      followed.isKnown = isKnown;
+      this.parent = isKnown ? undefined : await this.parentOf(event);
     } else if (marksImport(event) && this.isImported) {
       // No decision has it among its effects.
       this.end();
-    } else if (this.open !== followed) await this.checkUndecided(organizationId, followed, recorded, event);
+    } else if (this.open !== followed && !this.isMending(followed, recorded, event, before) && !isKnown) {
+      await this.checkUndecided(organizationId, followed, recorded);
+    }
     followed.redeciding.take(recorded, hash);
-    if (isVoted(event)) await this.checkVote(followed, recorded, event.data.vote);
+    if (isVoted(event)) await this.checkVote(organizationId, recorded, event.data.vote, isKnown);
+  }
+
+  /** Time runs backwards in no stream, except where an operator has mended it. */
+  private checkTime(followed: Followed, recorded: RecordedEvent): void {
+    const { at } = recorded.metadata as EventMetadata;
+    if (at < followed.lastTime && recorded.type !== 'ClockMended' && !this.isImported) {
+      this.found(
+        recorded,
+        `it was recorded at ${timeText(at)}, before the event that precedes it, at ${timeText(followed.lastTime)}`,
+      );
+    }
+    followed.lastTime = at;
+  }
+
+  /** The events of a mend are followed by the one that says so. */
+  private checkMendEnded(organizationId: string): void {
+    const mend = this.mends.get(organizationId);
+    if (mend) this.found(mend, 'a mend of the clock that was not finished: run countersign clock mend again');
+    this.mends.delete(organizationId);
+  }
+
+  /** Whether an event belongs to a mend: ends something that the false time could keep alive, or the false time itself. */
+  private isMending(followed: Followed, recorded: RecordedEvent, event: OrganizationEvent, before: number): boolean {
+    if (!isOfMend(recorded)) return false;
+    const { organization } = followed.redeciding.folded();
+    if (event.type !== 'ClockMended') {
+      if (!mayEndByMend(organization, event)) return false;
+      const { organizationId } = organization;
+      if (!this.mends.has(organizationId)) this.mends.set(organizationId, followed.last!);
+      return true;
+    }
+    this.mends.delete(organization.organizationId);
+    const { at } = recorded.metadata as EventMetadata;
+    const [left] = endingsOf(organization, before, at);
+    if (event.data.lastTime !== before || at > before) {
+      this.found(
+        recorded,
+        `it ends a time until ${timeText(event.data.lastTime)}, but the event before it is of ${timeText(before)}`,
+      );
+    }
+    if (left)
+      this.found(
+        recorded,
+        `it has not ended everything of the false time: ${JSON.stringify(left)} is missing before it`,
+      );
+    return true;
   }
 
   /** An event outside of every decision: an organization begins with some, and has no others. */
-  private async checkUndecided(
-    organizationId: string,
-    followed: Followed,
-    recorded: RecordedEvent,
-    event: OrganizationEvent,
-  ): Promise<void> {
-    if (event.type === 'OrganizationCreated') {
-      const { length, problem } = await beginningIn(this.store, organizationId, recorded, this.installed);
-      followed.beginning = length;
-      if (problem !== undefined) this.found(recorded, problem);
-    }
+  private async checkUndecided(organizationId: string, followed: Followed, recorded: RecordedEvent): Promise<void> {
+    followed.beginning ??= await this.checkBeginning(organizationId, recorded);
     if (recorded.revision < followed.beginning) return;
-    // Releases from before rules were numbered recorded a sub-organization by itself, after they had founded it.
-    const isOfBefore = event.type === 'SubOrganizationCreated' && !event.data.founding && !this.isNumbered;
-    if (!isOfBefore) this.found(recorded, 'no decision has recorded it');
+    this.found(recorded, 'no decision has recorded it');
   }
 
-  /** Rules are numbered since one release: what claims to be older cannot come later. */
-  private noteNumber(recorded: RecordedEvent, event: OrganizationEvent): void {
-    if (isNumbered(event)) this.isNumbered = true;
-    else {
-      this.counts.unnumbered++;
-      if (this.isNumbered && !this.isImported)
-        this.found(recorded, 'it does not say which rules decided, as decisions before it do');
-    }
+  /** With how many events the organization begins. @param recorded its first event that is not in a decision, as far as is known */
+  private async checkBeginning(organizationId: string, recorded: RecordedEvent): Promise<number> {
+    const first = recorded.revision === 0 ? recorded : await firstOf(this.store, recorded.stream);
+    if (first?.type !== 'OrganizationCreated') return 0;
+    const { length, problem } = await beginningIn(this.store, organizationId, first, this.installed);
+    if (problem !== undefined) this.found(first, problem);
+    return length;
   }
 
   /** The parent's decision in its sub-organization was based on one revision of the parent's stream. */
@@ -263,14 +314,17 @@ export class History {
     });
   }
 
-  private async checkVote(followed: Followed, recorded: RecordedEvent, vote: Vote): Promise<void> {
+  private async checkVote(
+    organizationId: string,
+    recorded: RecordedEvent,
+    vote: Vote,
+    isKnown: boolean,
+  ): Promise<void> {
     // The identical body from another user counts as that user's vote (client protocol 2.5).
-    const word = `${vote.fingerprint} ${vote.userId}`;
-    if (followed.words.has(word)) {
+    if (!this.words.add(JSON.stringify([organizationId, vote.fingerprint, vote.userId]))) {
       this.found(recorded, `the same signed request of the same user, ${vote.fingerprint}, is recorded twice`);
     }
-    followed.words.add(word);
-    await this.checkStamp(recorded, { vote }, `the stamp of user \`${vote.userId}\``);
+    if (!isKnown) await this.checkStamp(recorded, { vote }, `the stamp of user \`${vote.userId}\``);
   }
 
   private async checkStamp(recorded: RecordedEvent, stamp: RecordedStamp, name: string): Promise<void> {
@@ -280,7 +334,11 @@ export class History {
 
   private async checkDenial(recorded: RecordedEvent): Promise<void> {
     const denial = recorded.data as DenialEvent['data'];
-    if (denial.publicKey === undefined || fingerprintOf(Buffer.from(denial.message)) !== denial.fingerprint) {
+    if (
+      denial.publicKey === undefined ||
+      isSealed(denial.message) ||
+      fingerprintOf(Buffer.from(denial.message)) !== denial.fingerprint
+    ) {
       this.counts.stampsNotKept++;
       return;
     }
@@ -294,8 +352,9 @@ export class History {
 
   /** Makes the decision again that an organization's last events belong to. */
   private settle(followed: Followed): void {
-    const { redeciding, deciding } = followed;
+    const { redeciding, deciding, isKnown } = followed;
     try {
+      if (isKnown) return redeciding.foldOnly();
       const made = redeciding.settle();
       if (!made || !deciding) return;
       this.counts.decisions++;
@@ -314,24 +373,15 @@ export class History {
     this.found(followed.last!, `cannot be folded: ${messageOf(error)}; the rest of this stream was not checked`);
   }
 
-  private found({ stream, revision, position }: RecordedEvent, problem: string, at = revision): void {
-    this.findings.push({ stream, revision: at, position, problem });
+  private found({ stream, revision, position }: Place, problem: string, at = revision): void {
+    this.findings.push({ stream: ownText(stream), revision: at, position, problem });
   }
 }
+
+const timeText = (ms: number): string => new Date(ms).toISOString();
 
 type Voted = Extract<ActivityEvent, { data: { vote: unknown } }>;
 
 function isVoted(event: OrganizationEvent): event is Voted {
   return 'vote' in event.data;
-}
-
-export function linkOf({ metadata }: RecordedEvent): string | undefined {
-  return (metadata as Partial<EventMetadata> | null)?.hash;
-}
-
-/** Only where it stands is asked of an event that is behind. */
-function plainly(event: RecordedEvent | undefined): RecordedEvent | undefined {
-  if (!event) return undefined;
-  const { stream, revision, position, id, type } = event;
-  return { stream, revision, position, id, type, data: null, metadata: null };
 }

@@ -1,15 +1,16 @@
 import { bootStream } from '../domain/boots.js';
 import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
 import { heldVaults, vaultsEndedBy, type HeldVault } from '../domain/organization/vaults.js';
-import { installationVault, vaultIdOf, vaultStream } from '../domain/vault-streams.js';
+import { installationVault, vaultStream } from '../domain/vault-streams.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { eventOf } from './deciding-events.js';
 import type { Finding } from './finding.js';
+import type { Place } from './followed-organization.js';
 
 /** An organization as its stream has left it, and the last event of that stream. */
 export interface FoldedOrganization {
   readonly organization: OrganizationView;
-  readonly last: RecordedEvent;
+  readonly last: Place;
 }
 
 const toDo = 'restore a backup of the store that has it';
@@ -19,14 +20,14 @@ const toDo = 'restore a backup of the store that has it';
  * that ends it, so one that nothing names is fine, and one that an organization still needs must be there.
  */
 export class CheckedVaults {
-  private readonly seen = new Set<string>();
-  private boot: RecordedEvent | undefined;
+  private boot: Place | undefined;
+
+  /** @param has whether an event of a stream was read */
+  constructor(private readonly has: (stream: string) => boolean) {}
 
   /** Takes every event of the store, also those that need no other check. */
-  take(recorded: RecordedEvent): void {
-    const vaultId = vaultIdOf(recorded.stream);
-    if (vaultId !== undefined) this.seen.add(vaultId);
-    else if (recorded.stream === bootStream) this.boot = recorded;
+  take({ stream, revision, position }: RecordedEvent): void {
+    if (stream === bootStream) this.boot = { stream, revision, position };
   }
 
   /**
@@ -34,7 +35,7 @@ export class CheckedVaults {
    * @throws {StoreUnavailable}
    */
   async *missing(store: EventReader, organizations: Iterable<FoldedOrganization>): AsyncGenerator<Finding> {
-    if (this.boot && !this.seen.has(installationVault)) {
+    if (this.boot && !this.has(vaultStream(installationVault))) {
       yield missingAt(this.boot, {
         vaultId: installationVault,
         holds: 'the keys that this installation signs and encrypts with',
@@ -42,7 +43,7 @@ export class CheckedVaults {
     }
     for (const { organization, last } of organizations) {
       if (organization.isDeleted) continue;
-      const missing = heldVaults(organization).filter(({ vaultId }) => !this.seen.has(vaultId));
+      const missing = heldVaults(organization).filter(({ vaultId }) => !this.has(vaultStream(vaultId)));
       if (missing.length === 0) continue;
       const ended = await endedAfter(store, organization.organizationId, last.revision);
       for (const vault of missing) {
@@ -54,7 +55,7 @@ export class CheckedVaults {
 
 /** Where the organization still needs it. */
 function missingAt(
-  { stream, revision, position }: RecordedEvent,
+  { stream, revision, position }: Place,
   { vaultId, holds }: HeldVault,
   organizationId?: string,
 ): Finding {

@@ -1,26 +1,13 @@
 import type { Basis } from '../decide/basis.js';
 import type { Registry } from '../decide/registry.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import { isLimitsSet } from '../domain/organization/limits.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
+import { isOfMend } from '../ledger/mend-clock.js';
 import { fold, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
-import { decidingTypes, eventOf, isDeciding, rulesOf, type Deciding } from './deciding-events.js';
+import { checkRules, decidingTypes, eventOf, limitsOf, type Deciding } from './deciding-events.js';
 import { again, type Redecided } from './decision-again.js';
 import type { ParentAt } from './recorded-basis.js';
-
-/** Reported for each decision that an earlier release made by rules without a number. */
-export const beforeNumbers = 'made before rules were numbered, so not decided again';
-
-/** The decisions of a stream that `redecide` skips, and why. */
-export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: number; why: string }[] {
-  return stream.flatMap((recorded) => {
-    const event = eventOf(recorded);
-    return isDeciding(event) && rulesOf(event) === undefined
-      ? [{ revision: recorded.revision, why: beforeNumbers }]
-      : [];
-  });
-}
 
 /** What is recorded as a decision cannot be one: `cause` says why. */
 export class NotDecidable extends Error {
@@ -55,7 +42,7 @@ export class Redeciding {
     return this.loaded.revision + this.held.length;
   }
 
-  /** Whether the event starts another decision, so that the previous one has to be settled first. */
+  /** Whether the event starts another decision, so that the previous one has to be settled first; so has one before a mend. */
   isNextDecision(recorded: RecordedEvent): boolean {
     return decidingTypes.has(recorded.type);
   }
@@ -66,18 +53,18 @@ export class Redeciding {
    * @throws {Error} if it cannot be folded
    */
   take(recorded: RecordedEvent, hash?: string): void {
-    if (this.held.length > 0 || this.isNextDecision(recorded)) this.held.push({ recorded, hash });
+    if (this.isNextDecision(recorded) || (this.held.length > 0 && !isOfMend(recorded)))
+      this.held.push({ recorded, hash });
     else this.fold({ recorded, hash });
   }
 
   /**
    * The stream, or the append, ends here: the decision that its last events belong to, made again; undefined if there
-   * is none, or none with a rules number.
+   * is none.
    * @throws {NotDecidable} if no decision of this organization can have recorded them; they are folded anyway
    */
   settle(): Redecided | undefined {
-    const held = this.held;
-    this.held = [];
+    const { held } = this;
     if (held.length === 0) return undefined;
     let made: Redecided | undefined;
     let failure: unknown;
@@ -87,9 +74,16 @@ export class Redeciding {
     } catch (error) {
       failure = error;
     }
-    for (const taken of held) this.fold(taken);
+    this.foldOnly();
     if (failure) throw new NotDecidable(failure);
     return made;
+  }
+
+  /** As `settle`, for a decision that need not be made again. */
+  foldOnly(): void {
+    const { held } = this;
+    this.held = [];
+    for (const taken of held) this.fold(taken);
   }
 
   private fold({ recorded, hash }: Taken): void {
@@ -101,7 +95,7 @@ export class Redeciding {
     return this.loaded;
   }
 
-  /** Everything needed to continue elsewhere, serializable by `v8.serialize`; only between two decisions. */
+  /** Everything needed to continue with `goOn`, serializable by `v8.serialize`; only between two decisions. */
   soFar(): LoadedOrganization {
     return this.loaded;
   }
@@ -110,19 +104,15 @@ export class Redeciding {
     this.loaded = folded;
   }
 
-  private again(recorded: RecordedEvent, following: readonly RecordedEvent[]): Redecided | undefined {
+  private again(recorded: RecordedEvent, following: readonly RecordedEvent[]): Redecided {
     const event = eventOf(recorded) as Deciding;
     for (const one of following) checkSameCause(recorded, one);
-    const rules = rulesOf(event);
-    if (rules === undefined) return undefined;
-    if (rules < 1 || rules > rulesNumber) {
-      throw new Error(`revision ${recorded.revision} was decided by rules ${rules}, which this release does not have`);
-    }
+    checkRules(event, recorded.revision);
     const { organization, revision } = this.loaded;
     const { at: now } = recorded.metadata as EventMetadata;
     // The driver signs proofs of decisions, with the key of a boot.
-    const effects = following.map(eventOf).filter(({ type }) => type !== 'ActivityProved');
-    const limits = event.type === 'ActivityRejected' ? undefined : event.data.decision.limits;
+    const effects = following.map(eventOf).filter(({ type }) => type !== 'AppProofsIssued');
+    const { limits } = limitsOf(event);
     if (!isLimitsSet({ ...limits?.organization, ...limits?.subOrganizations })) {
       throw new Error(`revision ${recorded.revision} was decided with limits that nobody can set`);
     }
@@ -131,7 +121,6 @@ export class Redeciding {
       organization,
       revision,
       now,
-      rules,
       ...(limits ? { limits } : {}),
     };
     const { redacted } = recorded.metadata as EventMetadata;
@@ -140,8 +129,8 @@ export class Redeciding {
 }
 
 /**
- * Makes every decision of a whole stream again whose rules have a number; for what a parent decided in its
- * sub-organization, also from the parent's stream.
+ * Makes every decision of a whole stream again; for what a parent decided in its sub-organization, also from the
+ * parent's stream.
  * @throws {Error} as `Redeciding` does
  */
 export function redecide(
@@ -155,7 +144,7 @@ export function redecide(
     return parent;
   });
   const made = stream.map((recorded) => {
-    const before = redeciding.isNextDecision(recorded) ? redeciding.settle() : undefined;
+    const before = redeciding.isNextDecision(recorded) || isOfMend(recorded) ? redeciding.settle() : undefined;
     redeciding.take(recorded);
     return before;
   });

@@ -6,7 +6,7 @@ import { decideVote } from '../decide/vote.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import { parseStrictJson } from '../wire/strict-json.js';
-import { validate } from '../wire/validate.js';
+import { validateParameters } from '../wire/validate.js';
 import { plain, type Deciding } from './deciding-events.js';
 import { authorityOf, preparation, voterOf, type ParentAt } from './recorded-basis.js';
 import { inRecordedWords } from './recorded-words.js';
@@ -65,14 +65,14 @@ function submitAgain(
   const { activityId, type, intent: parameters, fingerprint, timestampMs, generateAppProofs, vote, decision } = data;
   const version = activityVersion(basis.registry, type);
   const prepared = preparation(basis.registry, type, parameters, effects, basis.organization);
-  const { found } = decision;
+  const { resolution: found } = decision;
   const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs, found };
   const decide = (submission: Submission) => decideSubmit(basis, submission, vote, voter, prepared);
   const result = decide({ ...rest, intent: newestIntent(version, parameters) });
 
   // Deciding from the signed bytes must give the same as from what was kept of them.
   const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
-  const submitted = validate(version.intent, signed['parameters'] as object, 'parameters');
+  const submitted = validateParameters(version.intent, signed['parameters'] as object);
   const fromBytes = decide({ ...rest, intent: newestIntent(version, submitted) });
   sameResult(result, fromBytes);
   const { parameters: signedParameters, type: signedType, timestampMs: signedTime } = signed;

@@ -1,5 +1,4 @@
 import { decodingSteps, decisionSteps, Steps } from '../domain/steps.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Evaluation } from '../domain/policy/part-question.js';
 import { withTheRest } from '../domain/policy/policy-set.js';
@@ -7,7 +6,7 @@ import { ReadFirst, type Basis, type Voter } from '../decide/basis.js';
 import { askedBySubmit, askedByVotes, outcomesAsked, type Asked } from '../decide/explain.js';
 import { explainedOutcomes, type ExplainedOutcome } from '../decide/refusals.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
-import type { Deciding } from './deciding-events.js';
+import { hasOurRules, type Deciding } from './deciding-events.js';
 import { voterOf } from './recorded-basis.js';
 
 /** An event with a decision by policies: what a user asked for or approved. */
@@ -28,22 +27,21 @@ export interface DecidedOn {
 
 /**
  * What each policy said in a recorded decision, with its name at that time and the part of its text that decided: made again
- * from the recorded facts, by the rules that decided. Where that does not give what is recorded (older releases had
- * no numbered rules; an export may have left out facts), the recorded outcomes with the policies' names.
+ * from the recorded facts. Where that does not give what is recorded (other rules decided; an export may have left out
+ * facts), the recorded outcomes with the policies' names.
  * @param steps what is left for it; spent are those of the decision, and those of reading what takes long to read
  * @returns undefined if there may be too few left
  */
 export function reasonsOf(decided: DecidedOn, steps: Steps): readonly ExplainedOutcome[] | undefined {
   const { event, organization, authority } = decided;
-  const { policies, policySet, rules } = event.data.decision;
-  if (steps.left < decisionSteps(rules ?? rulesNumber)) return undefined;
+  const { evaluations: policies, policySet } = event.data.decision;
+  if (steps.left < decisionSteps) return undefined;
   const { policies: known } = authority?.organization ?? organization;
   const all = policySet ? withTheRest(policies, known.values()) : policies;
   const named = explainedOutcomes(all, [], known.values());
-  // Of what was decided before rules had numbers, the rules are not known any more.
-  if (rules === undefined || rules > rulesNumber) return named;
+  if (!hasOurRules(event)) return named;
   try {
-    return explainedAs(policies, madeAgain(decided, rules, steps)) ?? named;
+    return explainedAs(policies, madeAgain(decided, steps)) ?? named;
   } catch (error) {
     if (error instanceof TooFewSteps) return undefined;
     // Facts that are needed were left out of an export: `verify` says what is wrong with a history.
@@ -54,16 +52,15 @@ export function reasonsOf(decided: DecidedOn, steps: Steps): readonly ExplainedO
 
 class TooFewSteps extends Error {}
 
-function madeAgain(decided: DecidedOn, rules: number, steps: Steps): readonly ExplainedOutcome[] {
-  const budget = decisionSteps(rules);
+function madeAgain(decided: DecidedOn, steps: Steps): readonly ExplainedOutcome[] {
   // What takes long to read is read in this thread too, but counted as what it may take.
   for (const reading of [new Steps(), undefined]) {
-    const own = new Steps(budget);
+    const own = new Steps(decisionSteps);
     try {
-      return outcomesAgain(decided, { rules, steps: own, ...(reading ? { reading } : {}) });
+      return outcomesAgain(decided, { steps: own, ...(reading ? { reading } : {}) });
     } catch (error) {
       if (!(error instanceof ReadFirst)) throw error;
-      if (steps.left < decodingSteps + budget) throw new TooFewSteps();
+      if (steps.left < decodingSteps + decisionSteps) throw new TooFewSteps();
       steps.note(decodingSteps);
     } finally {
       steps.note(Math.min(own.spent, steps.left));
@@ -76,8 +73,8 @@ function outcomesAgain(decided: DecidedOn, limited: AskedWith): readonly Explain
   return outcomesAsked(questionAgain(decided, limited));
 }
 
-/** The rules of a decision, and its meters. */
-export type AskedWith = Pick<Basis, 'rules' | 'steps' | 'reading'>;
+/** The meters of a decision. */
+export type AskedWith = Pick<Basis, 'steps' | 'reading'>;
 
 /**
  * What policies were asked in a recorded decision.
@@ -105,7 +102,7 @@ function explainedAs(
   recorded: readonly Evaluation[],
   again: readonly ExplainedOutcome[],
 ): readonly ExplainedOutcome[] | undefined {
-  const identity = ({ policyId, outcome, doubt, of }: Evaluation) =>
+  const identity = ({ policyId, outcome, doubt, payload: of }: Evaluation) =>
     JSON.stringify([policyId, outcome, doubt ?? '', of ?? '']);
   const left = new Map(recorded.map((one) => [identity(one), one]));
   const explained = again.map((one) => {

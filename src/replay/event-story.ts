@@ -9,8 +9,8 @@ import type { OrganizationEvent, OrganizationView } from '../domain/organization
 import type { EventMetadata } from '../ledger/chain.js';
 import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
 import { compareStates, type StateChange } from './compare-states.js';
-import { beforeNumbers, NotDecidable, Redeciding } from './decide-again.js';
-import { eventOf } from './deciding-events.js';
+import { NotDecidable, Redeciding } from './decide-again.js';
+import { eventOf, rulesOf } from './deciding-events.js';
 import type { ParentAt } from './recorded-basis.js';
 import { reasonsOf } from './decision-reasons.js';
 import { noEventsOf } from './find-organization.js';
@@ -39,8 +39,8 @@ export interface DecisionTold {
   /** The signed request or vote, without secrets that are still usable. */
   readonly request: string;
   readonly outcome: string;
-  readonly by: Decision['by'] | 'vote';
-  readonly rules: number | undefined;
+  readonly by: Decision['decidedBy'] | 'vote';
+  readonly rules: number;
   /** With their names at that time, and the part of each policy's text that decided. */
   readonly policies: readonly ExplainedOutcome[];
   readonly votes: readonly VoteTold[];
@@ -89,13 +89,13 @@ function told(recorded: RecordedEvent, now: number): Omit<EventTold, 'decision' 
     recordedAt: new Date(at).toISOString(),
     hash,
     activityId: $correlationId,
-    data: readable(event, now),
+    data: readable(event, at, now),
   };
 }
 
 /** Whether it was completed is not looked up, so its codes stay hidden. */
-function readable(event: OrganizationEvent, now: number): object {
-  return readableEvent(event, { status: 'ACTIVITY_STATUS_PENDING' }, now).data;
+function readable(event: OrganizationEvent, at: number, now: number): object {
+  return readableEvent(event, { status: 'ACTIVITY_STATUS_PENDING' }, now, { at }).data;
 }
 
 type Deciding = Extract<ActivityEvent, { data: { vote: unknown } }>;
@@ -130,7 +130,7 @@ async function tellDecision(
           },
           new Steps(reasonsSteps),
         );
-  const { message } = (readable(event, now) as { readonly vote: Vote }).vote;
+  const { message } = (readable(event, at, now) as { readonly vote: Vote }).vote;
   const outcome = decision?.outcome ?? 'deny-explicit';
   return {
     revision,
@@ -138,9 +138,9 @@ async function tellDecision(
     activityType: event.type === 'ActivitySubmitted' ? event.data.type : (open?.type ?? 'unknown'),
     request: message,
     outcome: outcome === 'deny-implicit' && event.type === 'ActivityApproved' ? 'consensus-needed' : outcome,
-    by: decision?.by ?? 'vote',
-    rules: event.type === 'ActivityRejected' ? event.data.rules : event.data.decision.rules,
-    policies: policies ?? decision?.policies ?? [],
+    by: decision?.decidedBy ?? 'vote',
+    rules: rulesOf(event),
+    policies: policies ?? decision?.evaluations ?? [],
     votes,
     again: await decidedAgain(replay, registry, revision, run, parent),
   };
@@ -178,7 +178,7 @@ async function decidedAgain(
     redeciding.goOn(await replay.loadedAt(revision - 1));
     for (const event of run) redeciding.take(event);
     const made = redeciding.settle();
-    if (!made) return beforeNumbers;
+    if (!made) throw new Error(`revision ${revision} starts no decision`);
     if (made.outcome !== made.outcomeAgain) return `yields \`${made.outcomeAgain}\``;
     const length = Math.max(made.recorded.length, made.again.length);
     for (let at = 0; at < length; at++) {

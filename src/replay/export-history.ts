@@ -1,5 +1,6 @@
 import type { Registry } from '../decide/registry.js';
 import { organizationStream } from '../domain/organization/organization.js';
+import type { EventMetadata } from '../ledger/chain.js';
 import type { EventReader } from '../ledger/event-store.js';
 import { streamsIn } from './everything.js';
 import { HistoryLines, streamsOf, type HistoryEvent, type HistoryHeader } from './history-file.js';
@@ -77,7 +78,8 @@ export async function exportHistory(
   const put = async (rewritten: readonly HistoryEvent[]) => {
     for (const event of rewritten) {
       events++;
-      await write(lines.event(event));
+      // Its unknown members may be about people.
+      await write(lines.event(redactor ? withoutUnchained(event) : event));
     }
   };
   for await (const event of streamsIn(store, streamsOf(home), head)) await put(rewriting.take(event));
@@ -90,6 +92,12 @@ export async function exportHistory(
     otherwise: rewriting.otherwise,
     unknownMembers: [...(redactor?.unknown ?? [])],
   };
+}
+
+/** The link does not cover what is removed. */
+function withoutUnchained(event: HistoryEvent): HistoryEvent {
+  const { unchained: _unchained, ...metadata } = event.metadata as EventMetadata;
+  return { ...event, metadata };
 }
 
 async function parentOf(store: EventReader, organizationId: string): Promise<string | undefined> {

@@ -47,8 +47,6 @@ export interface Forked {
     /** Of them, those that other policies decided. */
     readonly forOtherReasons: number;
     readonly denials: number;
-    /** Decisions from before rules had a number, taken as recorded. */
-    readonly asRecorded: number;
     /** Things that ended up as recorded, by list. */
     readonly things: Readonly<Record<string, number>>;
   };
@@ -131,7 +129,7 @@ export class ForkReport extends BranchCounts {
       divergences,
       more,
       notDecided: undecided,
-      unchanged: { ...same, things },
+      unchanged: { decisions: same.decisions, forOtherReasons: same.forOtherReasons, denials: same.denials, things },
       differences,
     };
   }

@@ -1,5 +1,4 @@
 import type { DenialEvent } from '../domain/activity/denial.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
@@ -8,7 +7,7 @@ import { askedFor, asking } from './asked.js';
 import { Branch, eventsOf, isDenied, isSubmitted, type Came, type HeldFacts, type Terms } from './branch.js';
 import { BranchDecisions } from './branch-decisions.js';
 import type { BranchOptions, BranchReport, BranchSource, Ends } from './branch-report.js';
-import { decidingTypes, eventOf, isDeciding, termsOf, timeOf, type Deciding } from './deciding-events.js';
+import { checkRules, decidingTypes, eventOf, isDeciding, limitsOf, timeOf, type Deciding } from './deciding-events.js';
 import { editedEvent, isEvent, NoSuchBranch, type Change } from './fork-change.js';
 import type { Requested } from './outcome-words.js';
 import { checkReached } from './points.js';
@@ -19,8 +18,8 @@ export class Fork {
   private readonly original: Branch;
   private branch: Branch | undefined;
   private readonly decisions: BranchDecisions;
-  /** Of the last decision that names it: events of a denial, or of a request that nobody sent, do not. */
-  private terms: Pick<Terms, 'rules' | 'limits'> = { rules: rulesNumber };
+  /** Of the last decision: events of a denial, or of a request that nobody sent, do not say it. */
+  private terms: Pick<Terms, 'limits'> = {};
   private at = 0;
 
   constructor(
@@ -79,7 +78,7 @@ export class Fork {
     for (const recorded of run) {
       fold(this.loaded, recorded);
       const event = eventOf(recorded);
-      if (isDeciding(event)) this.terms = termsOf(event) ?? this.terms;
+      if (isDeciding(event)) this.terms = limitsOf(event);
     }
   }
 
@@ -142,7 +141,7 @@ export class Fork {
         askedFor({ given: change.as, recorded: event, at }, this.options.registry, branch.organization),
       );
       came = await this.decisions.decide(branch, asked, {
-        ...(termsOf(event) ?? this.terms),
+        ...limitsOf(event),
         now: at,
         revision: this.loaded.revision,
       });
@@ -174,19 +173,19 @@ export class Fork {
   private async follow(branch: Branch, run: readonly RecordedEvent[]): Promise<void> {
     const [event, ...following] = run.map(eventOf) as [OrganizationEvent, ...OrganizationEvent[]];
     const at = timeOf(run[0]!);
-    const terms = isDeciding(event) ? termsOf(event) : undefined;
-    if (!isDeciding(event) || !terms || this.isHidden(event)) {
+    if (!isDeciding(event) || this.isHidden(event)) {
       this.taken(branch, [event, ...following], at, run[0]!.revision);
       this.fold(run);
       if (isDeciding(event)) this.report.asRecorded();
       return;
     }
+    checkRules(event, run[0]!.revision);
     // The key of a boot signs proofs of decisions, and no decision depends on them.
-    const effects = following.filter(({ type }) => type !== 'ActivityProved');
+    const effects = following.filter(({ type }) => type !== 'AppProofsIssued');
     const recorded: Came = { kind: 'decided', events: [event, ...effects] };
     const requested = this.requested(event, run[0]!);
     const { came, alone } = await this.decisions.again(branch, event, effects, {
-      ...terms,
+      ...limitsOf(event),
       now: at,
       revision: requested.revision - 1,
     });

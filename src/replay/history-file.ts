@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { CoordinatorError } from '../domain/errors.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
+import { unchainedProblem } from '../ledger/unchained.js';
 import { parseWholeJson } from '../wire/strict-json.js';
 import { isRecordedId } from '../domain/uuid.js';
 
@@ -47,7 +48,7 @@ export const historyLimits: HistoryLimits = {
   events: 1_000_000,
 };
 
-/** Values in one line: before requests were limited, one of 2 MiB could have this many. */
+/** Values in one line: an event has more than its request, such as the outcome of each policy for each payload. */
 const mostValues = 1_000_000;
 /** Deeper than any request may be, because an event contains one. */
 const deepest = 40;
@@ -232,7 +233,7 @@ function eventOf(
   if (typeof type !== 'string' || !/^[A-Z]\w{0,63}$/.test(type)) throw wrong(`${place} has no type`);
   if (!isObject(data)) throw wrong(`${place} has no data`);
   if (!isObject(metadata)) throw wrong(`${place} has no metadata`);
-  const { at, schemaVersion, $correlationId, $causationId, redacted, hash, ...more } = metadata;
+  const { at, schemaVersion, $correlationId, $causationId, redacted, hash, unchained, ...more } = metadata;
   const isWhole =
     Number.isSafeInteger(at) &&
     Number.isSafeInteger(schemaVersion) &&
@@ -241,6 +242,7 @@ function eventOf(
     typeof hash === 'string' &&
     hashPattern.test(hash) &&
     (redacted === undefined || redacted === true) &&
+    (unchained === undefined || unchainedProblem(unchained) === undefined) &&
     Object.keys(more).length === 0;
   if (!isWhole) throw wrong(`${place} has metadata that no event has`);
   if (redacted && header.redacted === 'none')

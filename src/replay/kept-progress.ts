@@ -1,24 +1,25 @@
 import { readFile, rm } from 'node:fs/promises';
 import { deserialize, serialize } from 'node:v8';
 import { replacePrivateFile } from '../files/private-file.js';
-import { snapshotVersion } from '../ledger/snapshots.js';
+import type { Counts } from './checked-history.js';
+import type { Finding } from './finding.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 
-/** The progress of a verification: everything up to `position` was checked, with `state` as the result. */
+/** The progress of a verification: stamps and decisions up to `position` were checked, with these results. */
 export interface Kept {
-  readonly events: number;
   readonly position: bigint;
   /** The event's link in its chain; undefined if it has none. */
   readonly hash: string | undefined;
-  readonly state: unknown;
+  readonly counts: Counts;
+  readonly findings: readonly Finding[];
 }
 
-/** The form of the state differs between releases, and so may the result of the rest. */
-const format = `2 ${snapshotVersion} ${rulesNumber}`;
+/** Releases with other rules may have other results. */
+const format = `2 ${rulesNumber}`;
 
 /**
- * The file in which a verification saves its progress. It is trusted when read: whoever can write it decides what
- * counts as verified.
+ * The file in which a verification saves its progress. It is trusted when read: whoever can write it decides which stamps and
+ * decisions count as verified.
  */
 export class KeptProgress {
   private last = performance.now();

@@ -1,7 +1,7 @@
 import { readableDenial, readableEvent } from '../domain/activity/redaction.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
-import { upcast } from '../ledger/upcast.js';
+import { readEvent } from '../ledger/read-event.js';
 
 /** What decides whether a secret is still usable. */
 export interface Seen {
@@ -24,7 +24,7 @@ export function withoutLiveSecrets(event: RecordedEvent, data: object, { complet
 
 /** As readers see it, not as it is stored. */
 export function dataOf(event: RecordedEvent): object {
-  return upcast(event).data as object;
+  return readEvent(event).data as object;
 }
 
 /** Whether an event has a secret that is still usable. */

@@ -94,19 +94,19 @@ export function isSame(recorded: Came, came: Came): boolean {
 /** Every decision also names policies that had nothing to do with it. */
 function withoutReasons(event: OrganizationEvent): object {
   if (!('decision' in event.data)) return event;
-  const { policies: _policies, policySet: _policySet, by: _by, ...decision } = event.data.decision;
+  const { evaluations: _policies, policySet: _policySet, decidedBy: _by, ...decision } = event.data.decision;
   return { type: event.type, data: { ...event.data, decision } };
 }
 
 /** Outcomes of policies, and whose word decided. */
-type Evaluations = Pick<Decision, 'policies'> & { readonly by?: Decision['by'] };
+type Evaluations = Pick<Decision, 'evaluations'> & { readonly decidedBy?: Decision['decidedBy'] };
 
 /** What a decision was made of. */
 function evaluationsIn(came: Came): Evaluations {
   if (came.kind === 'refused')
-    return came.error instanceof PolicyDenial ? told(came.error.recordedDetails) : { policies: [] };
+    return came.error instanceof PolicyDenial ? told(came.error.recordedDetails) : { evaluations: [] };
   const [first] = came.events;
-  return first && 'decision' in first.data ? first.data.decision : { policies: [] };
+  return first && 'decision' in first.data ? first.data.decision : { evaluations: [] };
 }
 
 /** What the recorded decision was made of. */
@@ -115,18 +115,21 @@ function evaluationsOf({ denial }: Requested, recorded: Came | undefined): Evalu
 }
 
 function told(details: DenialEvent['data']['details']): Evaluations {
-  const [detail] = details as readonly { readonly policyEvaluations?: Decision['policies'] }[];
-  return { policies: detail?.policyEvaluations ?? [] };
+  const [detail] = details as readonly { readonly policyEvaluations?: Decision['evaluations'] }[];
+  return { evaluations: detail?.policyEvaluations ?? [] };
 }
 
 /** The policies with another outcome than recorded, in words. */
 function reasons(was: Evaluations, is: Evaluations, [original, branch]: States): string[] {
   const [before, after] = [was, is].map(
-    ({ policies }) => new Map(policies.map((one) => [one.policyId, one.outcome])),
+    ({ evaluations }) => new Map(evaluations.map((one) => [one.policyId, one.outcome])),
   ) as [Map<string, string>, Map<string, string>];
   const silent = 'OUTCOME_DENY_IMPLICIT';
   // The root quorum stands above policies, which are not evaluated then.
-  const texts = was.by !== is.by && was.by && is.by ? [`decided by ${was.by} → ${is.by}`] : [];
+  const texts =
+    was.decidedBy !== is.decidedBy && was.decidedBy && is.decidedBy
+      ? [`decided by ${was.decidedBy} → ${is.decidedBy}`]
+      : [];
   for (const policyId of new Set([...before.keys(), ...after.keys()])) {
     const [one, other] = [before.get(policyId), after.get(policyId)];
     if (one === other || ((one ?? silent) === silent && (other ?? silent) === silent)) continue;

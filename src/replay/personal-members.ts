@@ -64,16 +64,16 @@ export const memberKinds: Readonly<Record<string, MemberKind>> = {
   ...named(
     'kept',
     `@type aaguid activityId addPrivateKeyIds addUserIds address addresses allowedAuthMethods apiKeyId apiKeyIds apiPublicKey app
-     apple askedBy attemptId attestationDocument attestationType aud audience authenticatorId authenticatorIds
-     bearerTokenTargetPublicKey by category certificate clientId code codeHash configId credentialBundle credentialId
-     credentialType curve deploymentLabel discord doubt effect emailAuthTemplateId encryptedBundle encryptedClientSecret
+     apple attemptId attestationDocument attestationType aud audience authenticatorId authenticatorIds
+     bearerTokenTargetPublicKey category certificate clientId code codeHash configId credentialBundle credentialId
+     createdBy credentialType curve decidedBy deploymentLabel discord doubt effect emailAuthTemplateId encryptedBundle encryptedClientSecret
      encryptedOtpBundle encryptedPrivateApiKey encryptedSecretApiKey endpointId ephemeralPublicKey eventId expirationSeconds
-     exportBundle facebook fiatOnRampCredentialId fiatOnrampCredentialId field filtersJson foundedBy google id importBundle
+     exportBundle facebook fiatOnRampCredentialId fiatOnrampCredentialId field filtersJson google id importBundle
      importId invitationId invitationIds iss issuer issuerOrganizationId kekId kind manifest manifestEnvelope manifestVersion
-     nonce oauth2CredentialId of operator organizationId otpEncryptionTargetBundle otpExpirationSeconds otpId otpLength
-     otpTemplateId outcome owner parentOrganizationId path payload payloads policyId policyIds privateKeyId privateKeyIds
-     privateKeyTagId privateKeyTagIds privateKeyTags projectId provider providerId providerIds publicKey publishableApiKey r
-     rawId receiverUserTags ref removePrivateKeyIds removeUserIds replacedVaultId rootUserIds rpIdHash s scheme sealed
+     nonce oauth2CredentialId operator organizationId otpEncryptionTargetBundle otpExpirationSeconds otpId otpLength
+     otpTemplateId outcome owner ownerId parentOrganizationId path payload payloads policyId policyIds privateKeyId privateKeyIds
+     privateKeyTagId privateKeyTagIds privateKeyTags projectId provedBy provider providerId providerIds publicKey publishableApiKey r
+     rawId receiverUserTags removePrivateKeyIds removeUserIds replacedVaultId requestedBy rootUserIds rpIdHash rule s scheme sealed
      senderUserId sessionExpirationSeconds sessionExpiry sessionProfileId signWith signedTransaction smartContractAddress
      smartContractInterface smartContractInterfaceId socialLinkingClientIds status submitterId subOrganizationId subOrganizationUuid tagId
      targetPublicKey template templateId timestampMs tokenId transports turnkeyErrorCode type unsignedTransaction usage userId

@@ -27,10 +27,10 @@ function inWordsOf(recorded: OrganizationEvent | undefined, made: OrganizationEv
 
 /** Why a policy could not be read, as a sentence. */
 function inWordsOfDecision(recorded: Decision, made: Decision): Decision {
-  const policies = made.policies.map((one, index) => {
-    const was = recorded.policies[index];
+  const policies = made.evaluations.map((one, index) => {
+    const was = recorded.evaluations[index];
     if (one.error === undefined || was?.error === undefined || was.policyId !== one.policyId) return one;
     return { ...one, error: was.error };
   });
-  return { ...made, policies };
+  return { ...made, evaluations: policies };
 }

@@ -7,10 +7,14 @@ type Members = Readonly<Record<string, unknown>>;
 /** What a redacted export needs from the policy language: texts with a fixed meaning. */
 export type Vocabulary = Readonly<Record<string, ReadonlySet<string>>>;
 
-const mail = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
 const phone = /^\+[1-9]\d{6,14}$/;
-/** Contacts inside other texts. */
-const contacts = /[\w.!#$%&'*+/=?^{|}~-]+@[\w-]+(?:\.[\w-]+)+|\+[1-9]\d{6,14}\b/g;
+/**
+ * Runs of the characters that contacts begin with, each with the rest of the e-mail address if it begins one. Every run
+ * matches, so that none is read again from a later character: members choose these texts, and they may be long.
+ */
+const runs = /[\p{L}\p{M}\p{N}_.!#$%&'*+/=?^{|}~-]+(?:@[\p{L}\p{M}\p{N}_-]+(?:\.[\p{L}\p{M}\p{N}_-]+)+)?/gu;
+/** Phone numbers inside a run. */
+const phones = /\+[1-9]\d{6,14}\b/g;
 /** Not personal: a feature of an organization, whose name is in a member that elsewhere holds a person's. */
 const featureName = /^FEATURE_NAME_/;
 const keyLike = /^(?:0x)?[0-9a-f]{40,}$/i;
@@ -131,7 +135,7 @@ export class Redactor {
       // No country has this code.
       return this.replace(text, () => `+999${String(digits).padStart(11, '0')}`);
     }
-    if (!mail.test(text)) return undefined;
+    if (!isMail(text)) return undefined;
     return this.replace(text, () => {
       const same = contactKey(text);
       const at = same.lastIndexOf('@');
@@ -151,7 +155,7 @@ export class Redactor {
 
   private keptText(text: string): string {
     if (!text.includes('@') && !text.includes('+')) return text;
-    return text.replace(contacts, (found) => this.replaced.get(found) ?? found);
+    return replaceContacts(text, (found) => this.replaced.get(found) ?? found);
   }
 
   private url(text: string): string {
@@ -170,12 +174,11 @@ export class Redactor {
   }
 
   private quotes(text: string): string {
-    return text
-      .replace(/`([^`]*)`/g, (all, quoted: string) => {
-        const known = this.replaced.get(quoted);
-        return known === undefined ? all : `\`${known}\``;
-      })
-      .replace(contacts, (found) => (found.endsWith('.example') ? found : (this.contact(found) ?? found)));
+    const requoted = text.replace(/`([^`]*)`/g, (all, quoted: string) => {
+      const known = this.replaced.get(quoted);
+      return known === undefined ? all : `\`${known}\``;
+    });
+    return replaceContacts(requoted, (found) => (found.endsWith('.example') ? found : (this.contact(found) ?? found)));
   }
 
   /** Literals of the language have no escapes. */
@@ -217,6 +220,17 @@ export class Redactor {
     const session = /^([\w-]+)\.([\w-]+)$/.exec(text);
     return session ? `${session[1]!}.${this.text('zeros', session[2]!)}` : `text-${this.short('text', text)}`;
   }
+}
+
+/** Replaces the contacts inside a text. */
+function replaceContacts(text: string, by: (contact: string) => string): string {
+  return text.replace(runs, (run) => (run.includes('@') ? by(run) : run.replace(phones, by)));
+}
+
+/** Whether a whole text is one e-mail address, as far as its form goes: with a dot inside the domain. */
+function isMail(text: string): boolean {
+  const [, domain] = /^[^\s@]+@([^\s@]+)$/.exec(text) ?? [];
+  return domain !== undefined && domain.slice(1, -1).includes('.');
 }
 
 function kindOf(name: string, among: Members): MemberKind | undefined {

@@ -101,7 +101,7 @@ export class Rewriting {
   }
 
   private factOf({ id, type, metadata }: RecordedEvent, before: object, said: object): Fact {
-    const { at, $correlationId, $causationId } = metadata as EventMetadata;
+    const { at, $correlationId, $causationId, unchained } = metadata as EventMetadata;
     const isChanged = !isDeepStrictEqual(said, before);
     if (isChanged) this.changed++;
     // Ids of events depend on their contents.
@@ -116,6 +116,7 @@ export class Rewriting {
         $causationId: this.redactor && $causationId !== $correlationId ? this.cause($causationId) : $causationId,
         ...(isChanged ? { redacted: true as const } : {}),
       },
+      ...(unchained ? { unchained } : {}),
     };
   }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EventMetadata } from '../ledger/chain.js';
+import { linkOf } from '../ledger/chain.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { ReadModelDatabase, type Row } from '../read-models/database.js';
 import { readModels } from '../read-models/index.js';
@@ -12,7 +12,7 @@ import { lastProjected, type LastProjected } from '../read-models/projector.js';
 export interface RowsCompared {
   readonly tables: number;
   readonly rows: number;
-  /** A sentence for each row that differs, at most `mostOfATable` per table. */
+  /** A sentence for each row that differs, at most `mostOfATable` per table; or that the store has lost events. */
   readonly differences: readonly string[];
   /** Why something was not compared. */
   readonly notCompared: readonly string[];
@@ -64,11 +64,12 @@ export class RowsAgain {
 
   /** Takes the next event of the store. */
   take(recorded: RecordedEvent): Promise<void> | undefined {
-    const { position, stream, metadata } = recorded;
+    const { position, stream } = recorded;
     if (position > this.last.position) return undefined;
     if (position === this.last.position) {
-      const { hash } = metadata as Partial<EventMetadata>;
-      this.isSeen = stream === this.last.stream && hash === this.last.hash;
+      const hash = linkOf(recorded);
+      // What was damaged since is found by its chain.
+      this.isSeen = stream === this.last.stream && (hash === undefined || hash === this.last.hash);
     }
     this.waiting.push(recorded);
     return this.waiting.length < together && position < this.last.position ? undefined : this.flush();
@@ -88,12 +89,23 @@ export class RowsAgain {
     await this.projected;
     const found = { tables: 0, rows: 0, differences: [] as string[], notCompared: [] as string[] };
     if (!this.isSeen) {
-      found.notCompared.push('the rows were built from other events: they will be rebuilt at the next start');
+      const { position, stream, revision } = this.last;
+      found.differences.push(
+        `rows were built from an event at position ${position} (revision ${revision} of \`${stream}\`) that the store does not ` +
+          'have: it has lost events; restore a newer backup, or accept the loss by starting once with RESTORED=true',
+      );
+      return found;
+    }
+    const [leftOut] = this.projecting.leftOut();
+    if (leftOut) {
+      found.notCompared.push(`the event at revision ${leftOut.revision} of \`${leftOut.stream}\` cannot be read`);
       return found;
     }
     const failures = new Map(this.projecting.progress().map(({ model, failure }) => [model, failure]));
     const rows = new ReadModelDatabase(rebuiltIn(this.folder));
     try {
+      // As SQLite was built, it compares two tables in memory.
+      rows.define('PRAGMA temp_store = FILE');
       rows.run('ATTACH ? AS there', copyIn(this.folder));
       for (const { name, version, tables } of readModels) {
         const made = rows.get('SELECT version, position FROM there.checkpoints WHERE model = ?', name);

@@ -188,7 +188,7 @@ export const invitation: Members<Invitation> = {
 };
 
 export const otp: Members<Otp> = {
-  otpId: plain,
+  otpId: untold,
   purpose: plain,
   otpType: plain,
   contact: plain,
@@ -196,7 +196,7 @@ export const otp: Members<Otp> = {
   expiresAt: time,
   userIdentifier: plain,
   vaultId: untold,
-  askedBy: plain,
+  requestedBy: plain,
   failedGuesses: plain,
   sentAt: time,
 };

@@ -10,9 +10,12 @@ export function organizationTold(organization: OrganizationView, now: number): R
   return readable(told(scalars, organization as Scalars, now), now);
 }
 
-/** What was sent may still be usable until it is known to be done, wherever it was recorded. */
+/**
+ * What was sent may still be usable until it is known to be done, wherever it was recorded, and a code that is named
+ * may be live.
+ */
 function readable(data: Record<string, unknown>, now: number): Record<string, unknown> {
-  return readableEvent({ type: '', data }, { status: 'ACTIVITY_STATUS_PENDING' }, now).data;
+  return readableEvent({ type: '', data }, { status: 'ACTIVITY_STATUS_PENDING' }, now, { at: now }).data;
 }
 
 /** Something in the state, not described yet. */

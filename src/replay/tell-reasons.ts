@@ -71,7 +71,7 @@ export class ReasonsTelling implements FromHistory<ReasonsAnswer> {
     const { authority } = decision;
     // A parent whose policies are not for the reader, or whose stream was not imported with the history.
     if (authority && parent.revision !== authority.revision) {
-      this.told.push({ voteId, outcomes: decision.policies });
+      this.told.push({ voteId, outcomes: decision.evaluations });
       return;
     }
     const { organization, revision } = loaded;

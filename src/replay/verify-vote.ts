@@ -23,7 +23,7 @@ export async function verifyVote(vote: Vote): Promise<void> {
     signature,
   } as const;
   const rpIdHash = Buffer.from(authenticatorData, 'base64url').toString('hex', 0, 32);
-  const verified = await verifyWebAuthnStamp(stamp, body, { credentialId, publicKey, rpIdHash, signCount: 0 }, {});
+  const verified = await verifyWebAuthnStamp(stamp, body, { credentialId, publicKey, rpIdHash }, {});
   if (verified.signCount !== signCount) {
     throw new CoordinatorError(
       'UNAUTHENTICATED',

@@ -1,10 +1,11 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
 import { callerPath, type QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
+import { chosenSecp256k1 } from '../keyring/secp256k1/choose.js';
 import { maxAttestedLength, readAttestedStamp, type AttestedStamp } from './attested.js';
+import { personalMessagePrefix } from './eip191.js';
 import { base64Text, decodeBase64, readStrings, singleHeader, unreadable } from './header.js';
 import { apiKeyObject, normalizePublicKey } from './keys.js';
 import { compactSignature, ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
@@ -107,10 +108,11 @@ export async function verifyApiKeyStamp(stamp: ApiKeyStamp, body: Uint8Array, ad
   const isEip191 = scheme === 'SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191';
   const isValid = isEip191
     ? // node:crypto cannot verify a digest it did not compute itself, and OpenSSL's EVP does not sign over Keccak.
-      secp256k1.verify(compactSignature(signature), await digestInTurns(body, path), Buffer.from(publicKey, 'hex'), {
-        prehash: false,
-        lowS: false,
-      })
+      chosenSecp256k1().library.verifyEcdsa(
+        compactSignature(signature),
+        await digestInTurns(body, path),
+        Buffer.from(publicKey, 'hex'),
+      )
     : await verifySignature(curve === 'API_KEY_CURVE_ED25519' ? null : 'sha256', body, key, signature, path);
   if (!isValid) {
     throw refuse(
@@ -125,7 +127,7 @@ export function personalMessageDigest(message: Uint8Array): Uint8Array {
 }
 
 function prefixed({ length }: Uint8Array) {
-  return keccak_256.create().update(Buffer.from(`\x19Ethereum Signed Message:\n${length}`));
+  return keccak_256.create().update(Buffer.from(personalMessagePrefix(length)));
 }
 
 /** Number of bytes for which Keccak takes 10 ms. */

@@ -3,6 +3,7 @@ import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { decodeBase64 } from './header.js';
 import { coseKey } from './keys.js';
 import { ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
+import { maxCredentialIdBytes } from '../ports/passkeys.js';
 import type { Registration, VerifiedRegistration } from '../ports/passkeys.js';
 import type { WebAuthnStamp } from './verify.js';
 
@@ -14,8 +15,6 @@ export interface RegisteredAuthenticator {
   readonly publicKey: string;
   /** SHA-256 of the RP id, hex. */
   readonly rpIdHash: string;
-  /** The highest signature counter seen. */
-  readonly signCount: number;
 }
 
 /** Accepted origins, exactly as a browser serializes them; without a list, see `originProblem`. */
@@ -87,7 +86,7 @@ export function checkWebAuthnChallenge(stamp: WebAuthnStamp, body: Uint8Array): 
 /**
  * Verifies a passkey stamp over these body bytes by this passkey (WebAuthn level 3, section 7.2; client protocol,
  * section 1.2). The user must be present; user verification is reported, not required. Throws UNAUTHENTICATED
- * SIGNATURE_INVALID naming the check that failed; returns the counter to store.
+ * SIGNATURE_INVALID naming the check that failed; returns the counter to store, which is not judged here (`isStaleCounter`).
  */
 export function verifyWebAuthnStamp(
   stamp: WebAuthnStamp,
@@ -149,14 +148,20 @@ export async function verifyAssertion(
   const signed = Buffer.concat([authenticatorData, clientDataHash]);
   await verifyCoseSignature(authenticator.publicKey, signed, decodeBase64(stamp.signature) ?? Buffer.alloc(0));
 
-  // Synced passkeys always send 0; a counter that has ever moved must keep moving (WebAuthn, section 7.2 step 22).
-  const signCount = authenticatorData.readUInt32BE(33);
-  if ((signCount !== 0 || authenticator.signCount !== 0) && signCount <= authenticator.signCount) {
-    throw refuse(
-      `signature counter is ${signCount}, not above ${authenticator.signCount}, which was seen before: the stamp is a replay, or the passkey was cloned`,
-    );
-  }
-  return { signCount, userVerified: (flags & FLAG.userVerified) !== 0 };
+  return { signCount: authenticatorData.readUInt32BE(33), userVerified: (flags & FLAG.userVerified) !== 0 };
+}
+
+/**
+ * Whether a signature counter has not grown, a sign that the passkey may have been copied (WebAuthn level 3, section
+ * 6.1.1). Passkeys without a counter always send 0.
+ */
+export function isStaleCounter(signCount: number, highestSeen: number): boolean {
+  return (signCount !== 0 || highestSeen !== 0) && signCount <= highestSeen;
+}
+
+/** Whether a passkey may be on several devices, each with a counter of its own, so that counters say nothing about copies. */
+export function isBackupEligible({ authenticatorData }: Pick<WebAuthnStamp, 'authenticatorData'>): boolean {
+  return ((decodeBase64(authenticatorData)?.[32] ?? 0) & FLAG.backupEligible) !== 0;
 }
 
 /**
@@ -173,15 +178,13 @@ export async function verifyRegistration(
   if (challenge.length === 0 || challenge.length > 256) {
     throw invalidField('challenge', `has ${challenge.length} characters, but must have 1 to 256`);
   }
-  if (attestation.credentialId.length > 256) {
-    throw invalidField(
-      'attestation.credentialId',
-      `has ${attestation.credentialId.length} characters, but may have at most 256`,
-    );
-  }
   const clientDataBytes = sentBytes('attestation.clientDataJson', attestation.clientDataJson);
   const attestationBytes = sentBytes('attestation.attestationObject', attestation.attestationObject);
-  const credentialId = sentBytes('attestation.credentialId', attestation.credentialId).toString('base64url');
+  const idBytes = sentBytes('attestation.credentialId', attestation.credentialId);
+  if (idBytes.length > maxCredentialIdBytes) {
+    throw invalidField('attestation.credentialId', `has ${idBytes.length} bytes, but may have at most 1023`);
+  }
+  const credentialId = idBytes.toString('base64url');
 
   const refuseClientData: Refuse = (reason) => invalidField('attestation.clientDataJson', reason);
   const clientData = readClientData(clientDataBytes.toString('base64url'), refuseClientData);

@@ -10,15 +10,18 @@ import { refuseMisspelled } from '../config/environment.js';
 import { install, type RootCredentials } from '../app/installation.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { StoreUnavailable, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
-import { openEventStore } from '../ledger/stores/open-event-store.js';
+import { openEventStore, recordsFormat } from '../ledger/stores/open-event-store.js';
+import { recordFormat } from '../ledger/store-format.js';
+import { logConditions } from '../http/log-conditions.js';
 import { createLogger } from '../http/logger.js';
+import { Health, type OnFatal } from '../ports/health.js';
 import type { Rows } from '../read-models/database.js';
 import { projectInMemory, projectIntoFile, type Projecting } from '../read-models/projecting.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { dueDeliveries, endpointsWithDeliveries } from '../read-models/webhooks.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import type { Delivery } from '../delivery/delivery.js';
-import { deliveryBy } from '../delivery/open-delivery.js';
+import { RetryingDelivery } from '../delivery/retrying.js';
 import { VoteNotices } from '../delivery/vote-notices.js';
 import { KeyEncryptionError, LocalKeyEncryption, type KeyEncryption } from '../vault/key-encryption.js';
 import { Vault } from '../vault/vault.js';
@@ -53,6 +56,11 @@ export interface StartOptions {
   readonly logLevel?: string;
   /** Where log lines go; standard error by default. */
   readonly log?: NodeJS.WritableStream;
+  /**
+   * Called once if the coordinator cannot continue, for example because its file was deleted. It refuses every later request; this
+   * process goes on.
+   */
+  readonly onFatal?: OnFatal;
 }
 
 /** A member of the organization with a client that stamps as this user. */
@@ -184,6 +192,7 @@ const optionNames: Readonly<Record<keyof StartOptions, true>> = {
   history: true,
   logLevel: true,
   log: true,
+  onFatal: true,
 };
 
 /** A misspelled option would go unnoticed in JavaScript, and the test would be about something else. */
@@ -206,7 +215,8 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
   const begins = options.at?.getTime() ?? (history ? 0 : Date.parse('2026-01-01T00:00:00Z'));
   const at = Math.max(begins, (history?.lastAt ?? -1) + 1);
   const folder = kind === 'sqlite' ? await mkdtemp(join(tmpdir(), 'countersign-')) : undefined;
-  const store = await openEventStore(kind.startsWith('esdb') ? kind : `${kind}:`, folder ?? '');
+  const health = healthFor(options);
+  const store = await openEventStore(kind.startsWith('esdb') ? kind : `${kind}:`, folder ?? '', health);
   const failing = new Set<Port>();
   const world = {
     failing,
@@ -217,8 +227,9 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
   };
   const callOff = folder === undefined ? () => undefined : removeAtExit(folder);
   try {
+    if (recordsFormat(kind)) await recordFormat({ store, clock: world.clock });
     const imported = history && (await importInto(store, history, world));
-    const whole = { store, folder, config, imported, ...world };
+    const whole = { store, health, folder, config, imported, ...world };
     const credentials = imported && credentialsOf(imported);
     return handleOf(options, whole, await held(boot(options, whole, credentials)), callOff);
   } catch (error) {
@@ -228,6 +239,11 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
     throw error;
   }
 }
+
+const loggerFor = ({ logLevel = 'silent', log }: StartOptions) => createLogger(logLevel, log);
+
+const healthFor = (options: StartOptions): Health =>
+  new Health(logConditions(loggerFor(options)), undefined, options.onFatal);
 
 async function importInto(
   store: EventStore,
@@ -282,6 +298,7 @@ function removeAtExit(folder: string): () => void {
 
 interface World {
   store: EventStore;
+  health: Health;
   config: Config;
   readonly folder: string | undefined;
   readonly clock: ManualClock;
@@ -314,10 +331,7 @@ async function boot(options: StartOptions, world: World, earlier: Credentials | 
     credentials = root;
     return Promise.resolve();
   });
-  const delivery = deliveryBy(
-    { email: kept, sms: kept },
-    { restored: config.restored, report: () => undefined, now: () => clock.now() },
-  );
+  const delivery = new RetryingDelivery({ email: kept, sms: kept }, () => undefined, { now: () => clock.now() });
   const projecting = failingRows(
     folder
       ? await projectIntoFile(
@@ -334,7 +348,8 @@ async function boot(options: StartOptions, world: World, earlier: Credentials | 
     randomness,
     keyEncryption,
     delivery,
-    logger: createLogger(options.logLevel ?? 'silent', options.log),
+    logger: loggerFor(options),
+    health: world.health,
     projecting,
     takesImported,
   });
@@ -399,7 +414,8 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
     await running.coordinator.close();
     if (folder) {
       await world.store.close();
-      world.store = await openEventStore('sqlite:', folder);
+      world.health = healthFor(options);
+      world.store = await openEventStore('sqlite:', folder, world.health);
     }
     running = await boot(options, world, running.credentials);
     return handle;
@@ -596,8 +612,8 @@ class SharedStore implements EventStore {
     return this.write(() => this.store.delete(stream));
   }
 
-  async check(): Promise<void> {
-    await this.store.check?.();
+  get remote() {
+    return this.store.remote;
   }
 
   close(): Promise<void> {
@@ -677,6 +693,7 @@ function failingRows(projecting: Projecting, failing: ReadonlySet<Port>): Projec
       lost: (complaint) => readable().lost(complaint),
     },
     progress: () => projecting.progress(),
+    leftOut: () => projecting.leftOut(),
     async project(events) {
       if (failing.has('feed')) throw new Error('the events do not arrive');
       await projecting.project(events);

@@ -1,7 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { RLP } from 'micro-eth-signer/core/rlp.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import { invalidField } from '../domain/errors.js';
 import { notApplicable, unreadable, Unreadable, type PolicyValue } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
@@ -34,7 +33,7 @@ export interface EthereumTransaction {
   readonly signingPayload: Uint8Array;
 }
 
-/** An interface uploaded for a contract; one from an earlier release may exceed today's limits. */
+/** An interface uploaded for a contract, or why it cannot be read. */
 export type DeployedInterface = EthereumInterface | Unreadable;
 
 /** The function that a transaction calls, as policies see it. */
@@ -249,15 +248,13 @@ export function parseEip7702Authorization(
 
 /**
  * `eth.eip_7702_authorization` as policies see it. For chain 0 it is valid on every chain (EIP-7702), so no comparison of the
- * chain can be answered; under rules before 7, 0 was the id of a chain like others.
+ * chain can be answered.
  * @param read `policy` of `parseEip7702Authorization`
- * @param rules the number of the rules that decide; today's if absent
  */
 export function authorizationPolicyValue(
-  read: Readonly<Record<string, PolicyValue | undefined>>,
-  rules = rulesNumber,
-): PolicyValue {
-  if (rules < 7 || read['chain_id'] !== 0n) return read;
+  read: Readonly<Record<string, PolicyValue>>,
+): Readonly<Record<string, PolicyValue>> {
+  if (read['chain_id'] !== 0n) return read;
   return { ...read, chain_id: unreadable('an authorization for chain 0 is valid on every chain') };
 }
 

@@ -1,8 +1,9 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
+import type { PolicyValue } from '../domain/policy/types.js';
 import { OutOfSteps, type Steps } from '../domain/steps.js';
-import { parseEip7702Authorization } from './ethereum.js';
+import { authorizationPolicyValue, parseEip7702Authorization } from './ethereum.js';
 import { quoted, takeKeccak, takeSha256 } from './refusals.js';
 import { hashTypedData, type HashedTypedData } from './typed-data.js';
 
@@ -38,11 +39,8 @@ export interface PayloadsToRead {
 export interface ReadPayloads {
   readonly signed: readonly Uint8Array[];
   /** `structured` is what policies see of it, if the payload describes itself. */
-  readonly distinct: readonly { readonly field: string; readonly structured?: Structured }[];
+  readonly distinct: readonly { readonly field: string; readonly structured?: PolicyValue }[];
 }
-
-/** A payload that describes itself, as it was read: member by member, and for typed data what older rules made of it. */
-export type Structured = Pick<HashedTypedData, 'policy'> & Partial<Pick<HashedTypedData, 'domainBeforeRules8'>>;
 
 const digestLength = 32;
 
@@ -52,7 +50,7 @@ const digestLength = 32;
  */
 export function readPayloads({ encoding, hashFunction, payloads, fields }: PayloadsToRead, steps: Steps): ReadPayloads {
   // Identical payloads are decided once.
-  const distinct = new Map<string, { field: string; structured?: Structured }>();
+  const distinct = new Map<string, { field: string; structured?: PolicyValue }>();
   const signed = payloads.map((payload, index) => {
     const field = fields[index]!;
     steps.take('valueDecoded');
@@ -60,9 +58,8 @@ export function readPayloads({ encoding, hashFunction, payloads, fields }: Paylo
     if (payload === '') throw invalidField(field, 'is empty: send what is to be signed');
     const structured = readStructured(payload, encoding, field, steps);
     if (structured) {
-      const { digest, ...seen } = structured;
-      if (!distinct.has(payload)) distinct.set(payload, { field, structured: seen });
-      return digest;
+      if (!distinct.has(payload)) distinct.set(payload, { field, structured: structured.policy });
+      return structured.digest;
     }
     if (distinct.size === 0) distinct.set(payload, { field });
     const plain = encoding === 'PAYLOAD_ENCODING_HEXADECIMAL' ? readHex(payload, field) : Buffer.from(payload);
@@ -76,11 +73,12 @@ function readStructured(
   encoding: PayloadEncoding,
   field: string,
   steps: Steps,
-): (Structured & Pick<HashedTypedData, 'digest'>) | undefined {
+): HashedTypedData | undefined {
   try {
     if (encoding === 'PAYLOAD_ENCODING_EIP712') return hashTypedData(payload, steps);
-    if (encoding === 'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION') return parseEip7702Authorization(payload, steps);
-    return undefined;
+    if (encoding !== 'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION') return undefined;
+    const { digest, policy } = parseEip7702Authorization(payload, steps);
+    return { digest, policy: authorizationPolicyValue(policy) };
   } catch (error) {
     if (error instanceof OutOfSteps || !(error instanceof CoordinatorError)) throw error;
     throw invalidField(field, error.message);

@@ -51,7 +51,7 @@ export interface InterfaceToRead {
   readonly json: string;
 }
 
-/** The result depends only on this and on the rules, wherever it is computed. */
+/** The result depends only on this, wherever it is computed. */
 export type ToRead = TransactionToRead | PayloadsToRead | InterfaceToRead;
 
 /** A decoded transaction: plain data. */
@@ -182,7 +182,7 @@ function readTransaction(job: TransactionToRead, steps: Steps, whole: Steps): Re
 
 const kept = new ParsedInterfaces<EthereumInterface | SolanaInterface | Unreadable>();
 
-/** One from an earlier release may exceed today's limits: then calls cannot be decoded with it. */
+/** Calls cannot be decoded with an interface for which the steps do not suffice. */
 function parsedInterface(
   type: 'ETHEREUM',
   json: string,

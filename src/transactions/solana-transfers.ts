@@ -1,4 +1,3 @@
-import { rulesNumber } from '../domain/activity/rules.js';
 import { AmbiguousText, unreadable, type PolicyValue } from '../domain/policy/types.js';
 
 /** An instruction, with its accounts in order. */
@@ -32,10 +31,7 @@ const NOTHING: Movements = { lamports: [], tokens: [] };
  * that is not understood: from a newer version of the program, or malformed. So is one that hands over an account, with all
  * that it holds, or will hold.
  */
-export function solanaTransfers(
-  instructions: readonly TransferInstruction[],
-  rules = rulesNumber,
-): {
+export function solanaTransfers(instructions: readonly TransferInstruction[]): {
   readonly transfers: PolicyValue;
   readonly spl_transfers: PolicyValue;
 } {
@@ -45,7 +41,7 @@ export function solanaTransfers(
   for (const [at, { programKey, data, accounts }] of instructions.entries()) {
     const isSystem = programKey === SYSTEM_PROGRAM;
     if (!isSystem && programKey !== TOKEN_PROGRAM && programKey !== TOKEN_2022_PROGRAM) continue;
-    const moved = isSystem ? systemMovements(data, accounts, rules) : tokenMovements(data, accounts, programKey, rules);
+    const moved = isSystem ? systemMovements(data, accounts) : tokenMovements(data, accounts, programKey);
     if (moved) {
       lamports.push(...moved.lamports);
       tokens.push(...moved.tokens);
@@ -60,20 +56,19 @@ export function solanaTransfers(
   };
 }
 
-/** AdvanceNonceAccount and UpgradeNonceAccount give nobody an account, or control over one: 32-bit tags of bincode. */
-const HARMLESS_SYSTEM: ReadonlySet<number> = new Set([4, 12]);
 /**
- * InitializeNonceAccount and Allocate were taken for harmless by rules 5. Any account of the right size becomes a nonce
- * account of whoever is named, without its own signature.
+ * AdvanceNonceAccount and UpgradeNonceAccount give nobody an account, or control over one: 32-bit tags of bincode.
+ * InitializeNonceAccount (6) and Allocate (8) do: any account of the right size becomes a nonce account of the named user,
+ * without its own signature.
  */
-const HARMLESS_BY_RULES_5: ReadonlySet<number> = new Set([6, 8]);
+const HARMLESS_SYSTEM: ReadonlySet<number> = new Set([4, 12]);
 
 /**
  * CreateAccount (0), Transfer (2), CreateAccountWithSeed (3), WithdrawNonceAccount (5), TransferWithSeed (11). Bytes
  * after the instruction are ignored, as the program does. Assigning an account to a program, or a nonce account to
  * someone, hands over its contents, so it is not harmless.
  */
-function systemMovements(data: Uint8Array, accounts: Accounts, rules: number): Reading {
+function systemMovements(data: Uint8Array, accounts: Accounts): Reading {
   const view = Buffer.from(data);
   if (view.length < 4) return undefined;
   const tag = view.readUInt32LE(0);
@@ -96,7 +91,7 @@ function systemMovements(data: Uint8Array, accounts: Accounts, rules: number): R
     case 11:
       return move(4, 12, 2);
     default:
-      return HARMLESS_SYSTEM.has(tag) || (rules < 6 && HARMLESS_BY_RULES_5.has(tag)) ? NOTHING : undefined;
+      return HARMLESS_SYSTEM.has(tag) ? NOTHING : undefined;
   }
 }
 
@@ -132,10 +127,10 @@ const ACCOUNT_OWNER = 2;
 const TAKING_AUTHORITIES: ReadonlySet<number> = new Set([3, 5, 6, 8]);
 const BATCH = 255;
 
-function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string, rules: number): Reading {
+function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string): Reading {
   const [tag, kind] = data;
   if (tag === undefined) return undefined;
-  if (tag === BATCH) return batchMovements(data, accounts, programKey, rules);
+  if (tag === BATCH) return batchMovements(data, accounts, programKey);
   const isToken2022 = programKey === TOKEN_2022_PROGRAM;
   const view = Buffer.from(data);
   switch (tag) {
@@ -150,7 +145,7 @@ function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string
     case 6:
       // The new owner of an account gets its contents.
       if (kind === undefined || kind === ACCOUNT_OWNER) return undefined;
-      return rules >= 6 && TAKING_AUTHORITIES.has(kind) && data[2] !== 0 ? undefined : NOTHING;
+      return TAKING_AUTHORITIES.has(kind) && data[2] !== 0 ? undefined : NOTHING;
     case 9:
       return emptied(accounts, unreadable('closing an account moves all that it holds'), true);
     case 38:
@@ -169,9 +164,9 @@ function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string
   return isHarmless ? NOTHING : undefined;
 }
 
-function batchMovements(data: Uint8Array, accounts: Accounts, programKey: string, rules: number): Reading {
+function batchMovements(data: Uint8Array, accounts: Accounts, programKey: string): Reading {
   const parts = batchParts({ programKey, data, accounts });
-  const moved = parts?.map((part) => tokenMovements(part.data, part.accounts, programKey, rules));
+  const moved = parts?.map((part) => tokenMovements(part.data, part.accounts, programKey));
   if (!moved?.every((one) => one !== undefined)) return undefined;
   return { lamports: moved.flatMap(({ lamports }) => lamports), tokens: moved.flatMap(({ tokens }) => tokens) };
 }

@@ -1,6 +1,5 @@
 import { base58 } from '@scure/base';
 import { CoordinatorError } from '../domain/errors.js';
-import { rulesNumber } from '../domain/activity/rules.js';
 import { AmbiguousText, Unreadable, type PolicyValue } from '../domain/policy/types.js';
 import { Steps } from '../domain/steps.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
@@ -47,7 +46,7 @@ export interface SolanaTransaction {
   readonly addressTableLookups: readonly AddressTableLookup[];
 }
 
-/** An IDL uploaded for a program; one from an earlier release may exceed today's limits. */
+/** An IDL uploaded for a program, or why it cannot be read. */
 export interface DeployedProgram {
   /** The program's key in base58. */
   readonly address: string;
@@ -293,7 +292,6 @@ export function assembleSolana(
 export function solanaPolicyValue(
   transaction: SolanaTransaction,
   calls: readonly (SolanaCall | Unreadable | undefined)[],
-  rules = rulesNumber,
 ): PolicyValue {
   const { accounts, instructions, addressTableLookups } = transaction;
   const places = lookedUpPlaces(transaction);
@@ -315,7 +313,7 @@ export function solanaPolicyValue(
     program_keys: accounts.filter(({ key }) => called.has(key)).map(({ key }) => key),
     instructions: instructions.flatMap((instruction, at) => {
       // What is in a batch counts as the instructions that it stands for.
-      const parts = rules >= 6 ? batchParts({ ...instruction, accounts: instruction.accountIndexes }) : undefined;
+      const parts = batchParts({ ...instruction, accounts: instruction.accountIndexes });
       if (!parts) return [instructionValue(instruction, calls[at])];
       const { programKey } = instruction;
       return parts.map((part) => instructionValue({ programKey, data: part.data, accountIndexes: part.accounts }));
@@ -325,7 +323,6 @@ export function solanaPolicyValue(
         ...instruction,
         accounts: accountsOf(instruction).map((account) => ({ key: keyValue(account), signer: account.signer })),
       })),
-      rules,
     ),
     recent_blockhash: transaction.recentBlockhash,
     address_table_lookups: addressTableLookups.map(lookupValue),

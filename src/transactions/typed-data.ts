@@ -1,7 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { addr } from 'micro-eth-signer';
-import { rulesNumber } from '../domain/activity/rules.js';
 import { unreadable, type PolicyValue } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
 import { isObject, parseJson, quoted, refusal, takeKeccak, toInteger } from './refusals.js';
@@ -20,11 +19,10 @@ type FieldType =
   | { readonly kind: 'array'; readonly of: FieldType; readonly length?: number }
   | { readonly kind: 'struct'; readonly name: string };
 
-/** `policy` is what policies see by today's rules. */
+/** `policy` is what policies see. */
 export interface HashedTypedData {
   readonly digest: Uint8Array;
   readonly policy: Readonly<Record<string, PolicyValue>>;
-  readonly domainBeforeRules8: PolicyValue;
 }
 
 type Structs = ReadonlyMap<string, readonly Field[]>;
@@ -81,16 +79,7 @@ export function hashTypedData(json: string, steps: Steps): HashedTypedData {
       domain: domainPolicyValue(hashedDomain.value, structs.get(DOMAIN) ?? []),
       message: message?.value ?? {},
     },
-    domainBeforeRules8: domainBeforeRules8(hashedDomain.value),
   };
-}
-
-/** `eth.eip_712` as policies see it by the rules of that number; today's if absent. */
-export function typedDataPolicyValue(
-  { policy, domainBeforeRules8: domain }: Pick<HashedTypedData, 'policy' | 'domainBeforeRules8'>,
-  rules = rulesNumber,
-): Readonly<Record<string, PolicyValue>> {
-  return rules < 8 ? { ...policy, domain } : policy;
 }
 
 /** A value as it is hashed (32 bytes) and as policies see it. */
@@ -357,18 +346,6 @@ function domainPolicyValue(domain: PolicyValue, fields: readonly Field[]): Polic
     version: declared('version', version, 'string'),
     chain_id: typeof chainId === 'bigint' && chainId >= 0n ? chainId : undefined,
     verifying_contract: declared('verifyingContract', verifyingContract, 'address'),
-  };
-}
-
-/** Under rules before 8, the address could be any text or bytes, and name and version bytes. */
-function domainBeforeRules8(domain: PolicyValue): PolicyValue {
-  const { name, version, chainId, verifyingContract } = domain as Readonly<Record<string, PolicyValue | undefined>>;
-  const text = (value: PolicyValue | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
-  return {
-    name: text(name),
-    version: text(version),
-    chain_id: typeof chainId === 'bigint' && chainId >= 0n ? chainId : undefined,
-    verifying_contract: text(verifyingContract)?.toLowerCase(),
   };
 }
 

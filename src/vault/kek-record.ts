@@ -1,14 +1,15 @@
 import { derivedId } from '../ledger/ids.js';
+import { appendWithRetry } from '../ledger/append-with-retry.js';
 import { verifyChain } from '../ledger/chain.js';
 import type { EventStore } from '../ledger/event-store.js';
-import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
+import { emptyTail } from '../ledger/seal.js';
 
 /** What is recorded of key-encryption keys, by ids that reveal nothing about them. */
 export type KekFact =
-  | { readonly type: 'KeyEncryptionKeyTaken'; readonly data: { readonly kekId: string } }
+  | { readonly type: 'KeyEncryptionKeyActivated'; readonly data: { readonly kekId: string } }
   | {
       readonly type: 'DataKeysRewrapped';
-      readonly data: { readonly kekId: string; readonly vaults: number; readonly dataKeys: number };
+      readonly data: { readonly kekId: string; readonly vaultCount: number; readonly dataKeyCount: number };
     };
 
 /** The last record: the key that has wrapped since then, so that a later start can tell it from a wrong one. */
@@ -33,18 +34,25 @@ export async function readKekRecord(store: Pick<EventStore, 'read'>): Promise<Ke
   return known;
 }
 
-/** Records an event after those known; returns its position. @throws {WrongRevision} if another was first */
+/**
+ * Records what `decide` returns for the last record, unless that is nothing; returns its position. Decides again if another
+ * coordinator was first.
+ */
 export async function recordKek(
   { store, clock }: { readonly store: EventStore; readonly clock: { now(): number } },
-  known: KekRecord | undefined,
-  { type, data }: KekFact,
-): Promise<bigint> {
-  const tail = known ?? emptyTail;
-  const { kekId } = data;
-  const metadata = { at: clock.now(), $correlationId: kekId, $causationId: kekId };
-  // Independent of the clock, because repeating an append must not add another event.
-  const id = derivedId(stream, tail.hash, type, kekId);
-  const { events } = seal(stream, tail, [{ id, type, data, metadata }]);
-  const { position } = await store.append(stream, events, expectedAfter(tail));
-  return position;
+  decide: (known: KekRecord | undefined) => KekFact | undefined,
+): Promise<bigint | undefined> {
+  const addition = async () => {
+    const known = await readKekRecord(store);
+    const fact = decide(known);
+    if (!fact) return undefined;
+    const tail = known ?? emptyTail;
+    const { type, data } = fact;
+    const { kekId } = data;
+    const metadata = { at: clock.now(), $correlationId: kekId, $causationId: kekId };
+    // Independent of the clock, because repeating an append must not add another event.
+    const id = derivedId(stream, tail.hash, type, kekId);
+    return { tail, facts: [{ id, type, data, metadata }] };
+  };
+  return (await appendWithRetry(store, stream, addition, { attempts: Infinity }))?.position;
 }

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { removeCopiesOf } from '../files/private-file.js';
-import { WrongRevision, type EventStore } from '../ledger/event-store.js';
+import type { EventStore } from '../ledger/event-store.js';
 import { readKekRecord, recordKek } from './kek-record.js';
 import { makeKeyFile, placeOf, WrongKek, type KekSource } from './kek-source.js';
 import { LocalKeyEncryption, type KeyEncryption } from './key-encryption.js';
@@ -63,21 +63,14 @@ async function makeKey(
 
 /** Ensures that the keys are those of the store, and that the current one is on record. */
 async function take(world: World, source: KekSource, { knownIds, currentId }: KeyEncryption): Promise<void> {
-  for (;;) {
-    const known = await readKekRecord(world.store);
+  await recordKek(world, (known) => {
     if (known && !knownIds.includes(known.kekId)) {
       throw new WrongKek(
         `the vault of this store is sealed under key-encryption key ${known.kekId}, but ${placeOf(source)} contains ` +
           `${knownIds.join(', ')}: put the right key there, the same one for every coordinator`,
       );
     }
-    if (known?.kekId === currentId) return;
-    try {
-      await recordKek(world, known, { type: 'KeyEncryptionKeyTaken', data: { kekId: currentId } });
-      return;
-    } catch (error) {
-      // Another instance was first: the same key is fine, another key is not.
-      if (!(error instanceof WrongRevision)) throw error;
-    }
-  }
+    // Another instance may have been first: the same key is fine, another key is not.
+    return known?.kekId === currentId ? undefined : { type: 'KeyEncryptionKeyActivated', data: { kekId: currentId } };
+  });
 }

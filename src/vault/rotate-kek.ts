@@ -1,6 +1,6 @@
 import { vaultIdOf } from '../domain/vault-streams.js';
-import { WrongRevision, type EventStore, type RecordedEvent, type Subscription } from '../ledger/event-store.js';
-import { readKekRecord, recordKek } from './kek-record.js';
+import type { EventStore, RecordedEvent, Subscription } from '../ledger/event-store.js';
+import { readKekRecord, recordKek, type KekFact } from './kek-record.js';
 import { keepOldKey, placeOf, readKeys, replaceKeyFile, WrongKek, type KekSource } from './kek-source.js';
 import { keyId, LocalKeyEncryption } from './key-encryption.js';
 import { Vault } from './vault.js';
@@ -66,7 +66,7 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
   const begun = await recordNext(world, kekId);
   const vault = new Vault({ ...world, keyEncryption: both });
   const { vaults, total: rewrapped } = await eachVault(store, begun, (vaultId) => vault.rewrap(vaultId));
-  const done = await recordNext(world, kekId, { vaults, dataKeys: rewrapped });
+  const done = await recordNext(world, kekId, { vaultCount: vaults, dataKeyCount: rewrapped });
 
   let dataKeys: number;
   const judge = new Vault({ ...world, keyEncryption: alone });
@@ -125,23 +125,13 @@ async function removeOldKeys(
 async function recordNext(
   world: World,
   kekId: string,
-  pass?: { readonly vaults: number; readonly dataKeys: number },
+  pass?: { readonly vaultCount: number; readonly dataKeyCount: number },
 ): Promise<bigint> {
-  for (;;) {
-    const known = await readKekRecord(world.store);
-    try {
-      return await recordKek(
-        world,
-        known,
-        pass
-          ? { type: 'DataKeysRewrapped', data: { kekId, ...pass } }
-          : { type: 'KeyEncryptionKeyTaken', data: { kekId } },
-      );
-    } catch (error) {
-      // A coordinator that starts records its key as well.
-      if (!(error instanceof WrongRevision)) throw error;
-    }
-  }
+  const fact: KekFact = pass
+    ? { type: 'DataKeysRewrapped', data: { kekId, ...pass } }
+    : { type: 'KeyEncryptionKeyActivated', data: { kekId } };
+  // A coordinator that starts records its key as well.
+  return (await recordKek(world, () => fact))!;
 }
 
 /** Processes every vault that begins before a position; returns how many there are, and the sum of the results. */

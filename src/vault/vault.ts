@@ -2,17 +2,17 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { VaultAttempt } from '../domain/vault-attempt.js';
 import { vaultStream } from '../domain/vault-streams.js';
 import { SharedMemory } from '../fairness/shared-memory.js';
+import { appendWithRetry } from '../ledger/append-with-retry.js';
 import { BrokenChain, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import {
   isBegun,
   StoreRefused,
   StoreUnavailable,
   StreamDeleted,
-  WrongRevision,
   type EventStore,
   type RecordedEvent,
 } from '../ledger/event-store.js';
-import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
+import { emptyTail, type Fact } from '../ledger/seal.js';
 import {
   KeyEncryptionError,
   nonceLength,
@@ -61,9 +61,6 @@ interface LoadedVault {
   /** When the stream was last known to exist, by the clock. */
   seenAt: number;
 }
-
-/** Where a writer believes a vault to be. */
-type Head = Pick<LoadedVault, 'revision' | 'hash'>;
 
 export interface VaultPorts {
   readonly store: EventStore;
@@ -199,21 +196,22 @@ export class Vault {
 
   /** Appends what `decide` returns for the current vault; decides again if another writer was first. */
   private async change(vaultId: string, decide: (vault: LoadedVault) => Promise<VaultEvent[]>): Promise<number> {
-    for (let attempt = 1; ; attempt++) {
+    let count = 0;
+    const addition = async () => {
       const vault = await this.load(vaultId);
       // INVARIANT: captured together with what is decided on; a reader may advance the vault while the keys are
       // wrapped.
       const { revision, hash } = vault;
       const events = await decide(vault);
-      if (events.length === 0) return 0;
-      try {
-        await this.append(vaultId, { revision, hash }, events);
-        return events.length;
-      } catch (error) {
-        if (error instanceof StreamDeleted) throw gone(vaultId, error);
-        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw unreachable(error);
-      }
+      count = events.length;
+      return count === 0 ? undefined : { tail: { revision, hash }, facts: this.factsOf(vaultId, events) };
+    };
+    try {
+      await appendWithRetry(this.ports.store, vaultStream(vaultId), addition, { attempts: maxAttempts });
+    } catch (error) {
+      throw error instanceof StreamDeleted ? gone(vaultId, error) : unreachable(error);
     }
+    return count;
   }
 
   private async sealOne(ref: SecretRef, secret: Uint8Array): Promise<SealedSecret> {
@@ -313,16 +311,14 @@ export class Vault {
     return vault;
   }
 
-  private async append(vaultId: string, head: Head, events: readonly VaultEvent[]): Promise<void> {
-    const { store, clock, randomness } = this.ports;
-    const stream = vaultStream(vaultId);
-    const facts = events.map(({ type, data }) => ({
+  private factsOf(vaultId: string, events: readonly VaultEvent[]): Fact[] {
+    const { clock, randomness } = this.ports;
+    return events.map(({ type, data }) => ({
       id: randomUuid(randomness.bytes(16)),
       type,
       data,
       metadata: { at: clock.now(), $correlationId: vaultId, $causationId: vaultId },
     }));
-    await store.append(stream, seal(stream, head, facts).events, expectedAfter(head));
   }
 
   private keep(vaultId: string, vault: LoadedVault): void {

@@ -1,5 +1,5 @@
 import { joined, jsonPieces, partsOf } from '../wire/json-pieces.js';
-import { GuardedFetchError, type GuardedFetch } from '../http-client/guarded-fetch.js';
+import { GuardedFetchError, type GuardedFetch } from '../http-client/guarded-request.js';
 
 /** Signs deliveries; see `keyring/webhook-key.ts`. */
 export interface Signer {

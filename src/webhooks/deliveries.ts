@@ -7,7 +7,7 @@ import type { WebhookEndpoint } from '../domain/organization/webhook-endpoints.j
 import type { EventStore } from '../ledger/event-store.js';
 import { FairQueue } from '../fairness/fair-queue.js';
 import { largeBody, thisThread, type TurnFor } from '../fairness/turns.js';
-import type { GuardedFetch } from '../http-client/guarded-fetch.js';
+import type { GuardedFetch } from '../http-client/guarded-request.js';
 import type { Rows } from '../read-models/database.js';
 import {
   deliveryLogRevision,
@@ -266,7 +266,7 @@ export class WebhookDeliveries {
   ): Promise<SettledEvent | undefined> {
     const { clock, fetch, signer } = this.ports;
     const { endpointId, eventId, sourceOrganizationId, attempts: before } = delivery;
-    const name = { endpointId, eventId, token };
+    const name = { endpointId, eventId, fencingToken: token };
     const message = {
       url,
       endpointId,
@@ -352,7 +352,7 @@ function isTooOld({ since }: WebhookDelivery, now: number): boolean {
 
 function tooOld({ endpointId, eventId, attempts }: WebhookDelivery, { token }: Term): SettledEvent {
   const reason = `not delivered within ${longestLifeMs / 3_600_000} hours`;
-  return { type: 'WebhookDeliveryAbandoned', data: { endpointId, eventId, token, attempts, reason } };
+  return { type: 'WebhookDeliveryAbandoned', data: { endpointId, eventId, fencingToken: token, attempts, reason } };
 }
 
 /** How many more may go to an endpoint now; below 0 if it has turned slow with several in flight. */

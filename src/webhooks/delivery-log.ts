@@ -1,8 +1,9 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { webhookDeliveryStream, type WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import { verifyChain, type EventMetadata } from '../ledger/chain.js';
-import { WrongRevision, type EventStore } from '../ledger/event-store.js';
-import { emptyTail, expectedAfter, seal, type Tail } from '../ledger/seal.js';
+import { appendWithRetry } from '../ledger/append-with-retry.js';
+import type { EventStore } from '../ledger/event-store.js';
+import { emptyTail, type Tail } from '../ledger/seal.js';
 import type { Clock } from '../ports/clock.js';
 
 /** Attempts at an append after another writer was first. */
@@ -66,7 +67,6 @@ export class DeliveryLog {
         const position = await this.write(organizationId, together);
         for (const { recorded } of together) recorded(position);
       } catch (error) {
-        this.tails.delete(organizationId);
         for (const { failed } of together) failed(error);
       }
     }
@@ -80,24 +80,21 @@ export class DeliveryLog {
 
   private async write(organizationId: string, together: readonly Entry[]): Promise<bigint> {
     const stream = webhookDeliveryStream(organizationId);
-    for (let attempt = 1; ; attempt++) {
+    const decide = async () => {
       const tail = this.tails.get(organizationId) ?? (await this.open(organizationId, stream));
+      // Until this is known to be recorded, the log has to be read again before the next.
+      this.tails.delete(organizationId);
       const at = this.clock.now();
-      const outcomes = together.map(({ correlationId, event: { type, data } }) => ({
+      const facts = together.map(({ correlationId, event: { type, data } }) => ({
         type,
         data,
         metadata: { at, $correlationId: correlationId, $causationId: data.eventId },
       }));
-      const { events, tail: after } = seal(stream, tail, outcomes);
-      try {
-        const { position } = await this.store.append(stream, events, expectedAfter(tail));
-        this.tails.set(organizationId, after);
-        return position;
-      } catch (error) {
-        this.tails.delete(organizationId);
-        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw error;
-      }
-    }
+      return { tail, facts };
+    };
+    const added = await appendWithRetry(this.store, stream, decide, { attempts: maxAttempts });
+    this.tails.set(organizationId, added!.tail);
+    return added!.position;
   }
 
   /** Reads from the last known event: a log is long, and its beginning says nothing new. */
@@ -108,12 +105,11 @@ export class DeliveryLog {
       const isFirst = tail.revision < 0 && event.revision > 0;
       const hash = isFirst ? (event.metadata as EventMetadata).hash : verifyChain(tail.hash, event);
       tail = { revision: event.revision, hash };
-      const { token = -1 } = event.data as { readonly token?: number };
-      if (token > this.token) {
-        throw new CoordinatorError('ABORTED', `another coordinator delivers webhooks, under token \`${token}\``);
+      const { fencingToken = -1 } = event.data as { readonly fencingToken?: number };
+      if (fencingToken > this.token) {
+        throw new CoordinatorError('ABORTED', `another coordinator delivers webhooks, under token \`${fencingToken}\``);
       }
     }
-    this.tails.set(organizationId, tail);
     return tail;
   }
 }

@@ -4,7 +4,7 @@ import { activityEnvelope } from '../wire/envelope.js';
 import { Lease } from '../engine/lease.js';
 import type { VotingRights } from '../engine/voting-rights.js';
 import type { TurnFor } from '../fairness/turns.js';
-import type { GuardedFetch } from '../http-client/guarded-fetch.js';
+import type { GuardedFetch } from '../http-client/guarded-request.js';
 import type { EventStore } from '../ledger/event-store.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { Clock } from '../ports/clock.js';

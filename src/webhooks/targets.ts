@@ -1,9 +1,9 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import { GuardedFetchError } from '../http-client/guarded-fetch.js';
+import { GuardedFetchError } from '../http-client/guarded-request.js';
 
 /**
  * Where deliveries may go, for the activities.
- * @param reach refuses what no request would be made to; see `guardedTarget`
+ * @param reach refuses what no request would be made to; see `OutboundHttp`
  */
 export function webhookTargets(reach: (url: string) => Promise<void>) {
   return {

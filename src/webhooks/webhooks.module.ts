@@ -1,14 +1,13 @@
 import { Module } from '@nestjs/common';
 import type { Logger } from 'pino';
-import type { Config } from '../config/config.js';
 import { REGISTRY, type Registry } from '../decide/registry.js';
 import { Driver } from '../engine/drive.js';
 import { EngineModule } from '../engine/engine.module.js';
-import { CONFIG } from '../http/config.token.js';
 import { LOGGER } from '../http/logger.js';
 import { Metrics } from '../http/metrics.js';
 import { MetricsModule } from '../http/metrics.module.js';
-import { guardedFetch } from '../http-client/guarded-fetch.js';
+import { HttpClientModule } from '../http-client/http-client.module.js';
+import { OutboundHttp } from '../http-client/outbound-http.js';
 import { KeyringModule } from '../keyring/keyring.module.js';
 import { WebhookKey } from '../keyring/webhook-key.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
@@ -23,12 +22,12 @@ import { WebhookDispatcher } from './dispatcher.js';
 
 /** Webhook deliveries. */
 @Module({
-  imports: [EngineModule, KeyringModule, LedgerModule, ReadModelsModule, MetricsModule],
+  imports: [EngineModule, HttpClientModule, KeyringModule, LedgerModule, ReadModelsModule, MetricsModule],
   providers: [
     {
       provide: WebhookDispatcher,
       inject: [
-        CONFIG,
+        OutboundHttp,
         EVENT_STORE,
         CLOCK,
         LOGGER,
@@ -41,7 +40,7 @@ import { WebhookDispatcher } from './dispatcher.js';
         Metrics,
       ],
       useFactory: (
-        { allowPrivateNetwork }: Config,
+        { fetch }: OutboundHttp,
         store: EventStore,
         clock: Clock,
         logger: Logger,
@@ -57,7 +56,7 @@ import { WebhookDispatcher } from './dispatcher.js';
           rows,
           store,
           clock,
-          fetch: guardedFetch({ allowPrivateNetwork }),
+          fetch,
           signer,
           loader,
           registry,

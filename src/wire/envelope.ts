@@ -10,12 +10,16 @@ import { readableActivity, type ReadableActivity } from '../domain/activity/reda
 export interface EnvelopeContext {
   /** Names of the one key of `intent`, and of those of `result`, by the submitted version. */
   readonly keys: { readonly intentKey: string; readonly resultKeys: readonly string[] };
+  /** Timestamp objects instead of text, for clients that decode strictly. */
+  readonly timestampObjects?: boolean | undefined;
   /** When it is read, milliseconds since the epoch. */
   readonly now: number;
   /** The result as only its submitter gets it, if that differs from the recorded one. */
   readonly told?: Readonly<Record<string, unknown>> | undefined;
   /** It is the response to its submission: the submitter gets the request back as it was sent. */
   readonly asSubmitted?: boolean;
+  /** The user who reads it by a query; others do not see the ids of the submitter's codes. */
+  readonly readerId?: string;
   /** How the caller may still vote on it, if that was computed. */
   readonly rights: {
     readonly canApprove: boolean;
@@ -32,14 +36,15 @@ export interface EnvelopeContext {
 /** The activity as returned by every submit, get_activity and list_activities (specification, section 2). */
 export function activityEnvelope(
   recorded: ActivityRecord<User | undefined>,
-  { keys, rights, now, told, asSubmitted = false }: EnvelopeContext,
+  { keys, rights, now, told, asSubmitted = false, readerId, timestampObjects = false }: EnvelopeContext,
 ): ActivityShape {
-  const record = readableActivity(recorded, now, { asSubmitted });
+  const record = readableActivity(recorded, now, { asSubmitted, readerId });
   const result = told ?? record.result;
   const intent: Record<string, unknown> = {};
   intent[keys.intentKey] = record.intent;
   const results: Record<string, unknown> = {};
   if (result) for (const name of keys.resultKeys) results[name] = result;
+  const time = (at: number) => (timestampObjects ? timestamp(at) : new Date(at).toISOString());
   // What most activities do not have comes last: members that follow a spread cost more than all others (docs/adr/0107).
   return {
     id: record.activityId,
@@ -53,8 +58,8 @@ export function activityEnvelope(
     canApprove: rights.canApprove,
     canReject: rights.canReject,
     timestampMs: record.timestampMs,
-    createdAt: new Date(record.createdAt).toISOString(),
-    updatedAt: new Date(record.updatedAt).toISOString(),
+    createdAt: time(record.createdAt),
+    updatedAt: time(record.updatedAt),
     failure: record.failure
       ? { code: grpcNumbers[record.failure.code], message: record.failure.message, details: [] }
       : null,
@@ -70,12 +75,18 @@ export function activityEnvelope(
 /** What every submit answers. */
 export type ActivityEnvelope = Readonly<ActivityShape>;
 
+/** A voter who is no user of the organization: a member of its parent, or the holder of an invitation. Only the id is shown. */
+function voterFromElsewhere(userId: string, at: number): User {
+  const nothing = { apiKeys: [], authenticators: [], oauthProviders: [], userTags: [] };
+  return { userId, userName: '', ...nothing, createdAt: at, updatedAt: at };
+}
+
 function voteResource(activityId: string, vote: ReadableActivity<User | undefined>['votes'][number]): VoteShape {
   const { voteId, userId, voter, selection, message, publicKey, signature, scheme, webauthn, at, redacted } = vote;
   return {
     id: voteId,
     userId,
-    user: voter ? userResource(voter) : null,
+    user: userResource(voter ?? voterFromElsewhere(userId, at)),
     activityId,
     selection,
     message,

@@ -17,6 +17,7 @@ import {
   ValidateNested,
   type ValidationArguments,
 } from 'class-validator';
+import { isMailDomain, mailAddress } from '../domain/contact-key.js';
 import { limitTable } from '../domain/organization/limits.js';
 import { uuidPattern } from '../domain/uuid.js';
 import { type JsonSchema, recordField } from './json-schema.js';
@@ -41,15 +42,17 @@ const labelPattern = /^[^\p{Cc}\p{Cs}]*$/u;
 const phonePattern = /^\+[1-9]\d{6,14}$/;
 const fingerprintPattern = /^sha256:[0-9a-f]{64}$/;
 /**
- * One @, no spaces or control characters, a dot in the domain; stricter checks are the mail server's. Letters of both cases
- * are written out: without regard to case, the Kelvin sign and the long s would be letters of a domain too.
+ * A local part and one @: no spaces, control or unassigned characters (see `contactKey`). Stricter checks are the mail server's.
  */
-const emailPattern =
-  /^[^\s@\p{Cc}"(),:;<>[\]\\]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+$/u;
+const emailPattern = /^[^\s@\p{Cc}\p{Cs}\p{Cn}"(),:;<>[\]\\]{1,64}@(?<domain>[^@]+)$/u;
 const maxEmail = 254;
 
 /** Whether a text is an e-mail address, by the rule of `Email`. */
-export const isEmail = (text: string): boolean => text.length <= maxEmail && emailPattern.test(text);
+export function isEmail(text: string): boolean {
+  if (text.length > maxEmail) return false;
+  const domain = emailPattern.exec(text)?.groups?.['domain'];
+  return domain !== undefined && isMailDomain(domain) && mailAddress(text).length <= maxEmail;
+}
 
 /** Whether a text is a phone number in E.164. */
 export const isPhone = (text: string): boolean => phonePattern.test(text);
@@ -224,12 +227,19 @@ function numberWithin(min: number, max: number, message: (context?: ValidationAr
 
 /** An e-mail address. `removable`: an empty string is allowed and means none. */
 export function Email({ removable, ...options }: FieldOptions & { removable?: true } = {}) {
-  const pattern = removable ? new RegExp(`^$|${emailPattern.source}`, 'u') : emailPattern;
   return field(
-    { type: 'string', ...(removable ? {} : { format: 'email' }), maxLength: maxEmail },
+    { type: 'string', ...(removable ? {} : { format: 'idn-email' }), maxLength: maxEmail },
     options,
     Characters(0, maxEmail, must(`an e-mail address of at most ${maxEmail} characters`)),
-    Matches(pattern, { message: must('an e-mail address') }),
+    ValidateBy({
+      name: 'email',
+      validator: {
+        // A long one is refused for its length alone.
+        validate: (text) =>
+          typeof text === 'string' && (text.length > maxEmail || (removable && text === '') || isEmail(text)),
+        defaultMessage: must('an e-mail address'),
+      },
+    }),
   );
 }
 

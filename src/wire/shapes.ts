@@ -6,7 +6,7 @@ import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from './
 /** Shapes of responses, for the OpenAPI document and for tests that validate responses against it. */
 
 export const redactedAbout =
-  'Omits what could still be used, such as the signature of an unexpired token, unused codes and sealed secrets (docs/adr/0027).';
+  'Omits what could still be used, such as the signature of an unexpired token, unused codes, ids of live codes and sealed secrets (docs/adr/0027, 0135).';
 
 /** For anything that may lack secrets that are still usable. */
 class Readable {
@@ -190,11 +190,10 @@ export class VoteShape extends Readable {
   @Uuid()
   userId!: string;
 
-  @Described(
-    { anyOf: [{ $shape: () => UserShape }, { type: 'null' }] },
-    { about: 'The voter at the time of the vote.' },
-  )
-  user!: UserShape | null;
+  @Nested(() => UserShape, {
+    about: 'The voter at the time of the vote; of a voter from elsewhere, such as a member of the parent, only the id.',
+  })
+  user!: UserShape;
 
   @Uuid()
   activityId!: string;
@@ -281,7 +280,7 @@ class PolicyWaitShape extends ApprovalsMissingShape {
     { type: 'string' },
     { optional: true, about: 'Index of the payload it is waiting for, unless it is all of them.' },
   )
-  of?: string;
+  payload?: string;
 }
 
 export class WaitsForShape {
@@ -308,7 +307,7 @@ class DecodedFactShape {
 
 export class DecodedShape {
   @Described({ type: 'string' }, { optional: true, about: 'Index of the payload, if there are several.' })
-  of?: string;
+  payload?: string;
 
   @Described(
     { type: 'string' },
@@ -335,6 +334,17 @@ class StatusShape {
 
   @Described({ type: 'array', items: {} }, { about: 'Always empty.' })
   details!: readonly unknown[];
+}
+
+function ActivityTime() {
+  return Described(
+    { anyOf: [{ type: 'string', format: 'date-time' }, { $shape: () => TimestampShape }] },
+    {
+      about:
+        'RFC 3339, UTC, milliseconds; an object for typed SDKs, and where ACTIVITY_TIMESTAMPS or ' +
+        'FEATURE_NAME_ACTIVITY_TIMESTAMPS says so.',
+    },
+  );
 }
 
 export class ActivityShape extends Readable {
@@ -417,11 +427,11 @@ export class ActivityShape extends Readable {
   @Text({ about: 'As submitted.' })
   timestampMs!: string;
 
-  @Described({ type: 'string', format: 'date-time' }, { about: 'RFC 3339, UTC, milliseconds.' })
-  createdAt!: string;
+  @ActivityTime()
+  createdAt!: string | TimestampShape;
 
-  @Described({ type: 'string', format: 'date-time' }, { about: 'RFC 3339, UTC, milliseconds.' })
-  updatedAt!: string;
+  @ActivityTime()
+  updatedAt!: string | TimestampShape;
 
   @Described({ anyOf: [{ $shape: () => StatusShape }, { type: 'null' }] }, { about: 'Why it failed.' })
   failure!: StatusShape | null;

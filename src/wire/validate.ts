@@ -1,5 +1,6 @@
 import { getMetadataStorage, validateSync, type ValidationError } from 'class-validator';
 import { invalidFields } from '../domain/errors.js';
+import { acceptedParameters, withoutEmptyTexts } from './absent.js';
 import { sizeOfList } from './fields.js';
 import { fieldsOfShape } from './json-schema.js';
 
@@ -33,20 +34,30 @@ storage.getTargetValidationMetadatas = (shape, ...options) => {
 };
 
 /**
- * Converts plain JSON into its wire class, with every rule of the class checked and no unknown member. `path` is the
+ * Converts plain JSON into its wire class, with every rule of the class checked and no unknown member. An empty text is
+ * absent where a member is optional and may not be empty. `path` is the
  * prefix of field names in errors, such as `parameters`.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names each bad field
  */
 export function validate<Wire extends object>(shape: new () => Wire, plain: object, path = ''): Wire {
   const found: Violation[] = [];
   const tooLong: Violation[] = [];
-  const instance = instanceOf(shape, plain, path, { unknown: found, tooLong }) as Wire;
+  const instance = instanceOf(shape, withoutEmptyTexts(shape, plain), path, { unknown: found, tooLong }) as Wire;
   if (tooLong.length > 0) throw invalidFields(tooLong.slice(0, maxViolations));
   // A class without fields has no rules either, and class-validator would treat it as unknown.
   const errors = fieldsOf(shape).size === 0 ? [] : validateSync(instance, validatorOptions);
   found.push(...errors.flatMap((error) => violations(error, path)));
   if (found.length > 0) throw invalidFields(found.slice(0, maxViolations));
   return instance;
+}
+
+/** As `validate`, for the parameters of an activity (see `acceptedParameters`). @throws {CoordinatorError} INVALID_ARGUMENT */
+export function validateParameters<Intent extends object>(
+  shape: new () => Intent,
+  parameters: object,
+  path = 'parameters',
+): Intent {
+  return validate(shape, acceptedParameters(shape, parameters), path);
 }
 
 /** What is noted of a request before its rules are checked. */

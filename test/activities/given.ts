@@ -19,8 +19,12 @@ const decidedAt = Date.UTC(2026, 0, 2);
 /** A running number as a UUID: `id(1)` is the first id that a decision makes. */
 export const id = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
-/** What holds where nobody has set anything else. */
-export const usualLimits = { limits: limitsInForce(false), subOrganizationLimits: limitsInForce(true) };
+/** What holds where nobody has set anything else, and no stream is ahead of the clock. */
+export const usualLimits = {
+  limits: limitsInForce(false),
+  subOrganizationLimits: limitsInForce(true),
+  checkParentsTime: () => undefined,
+};
 
 /** Folds the given facts with the real `evolve`, validates the intent with its real class, and decides. */
 export function given(...history: readonly OrganizationEvent[]) {

@@ -621,3 +621,10 @@ describe('the list of activities', () => {
     );
   });
 });
+
+test('a type that does not follow the pattern of names is a defect', () => {
+  const [first] = definitions as [AnyDefinition];
+  expect(() => buildRegistry([{ ...first, type: 'CREATE_SOMETHING' }])).toThrow(
+    'activity type `CREATE_SOMETHING` does not follow ACTIVITY_TYPE_<KIND>[_V<n>]',
+  );
+});

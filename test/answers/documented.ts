@@ -2,6 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { schemaOf } from '../../src/wire/json-schema.js';
+import { isEmail } from '../../src/wire/fields.js';
 import { registry } from '../e2e/routes.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -41,6 +42,7 @@ export class Documented {
   constructor(private readonly document: OpenApi) {
     addFormats.default(this.ajv);
     this.ajv.addKeyword('components');
+    this.ajv.addFormat('idn-email', isEmail);
     this.ajv.addFormat('int32', { type: 'number', validate: Number.isSafeInteger });
     this.ajv.addSchema({ $id: 'document', components: closed(document.components) as Json });
   }
@@ -116,7 +118,8 @@ function closed(node: unknown): unknown {
   if (typeof node !== 'object' || node === null) return node;
   const entries = Object.entries(node).map(([name, member]): [string, unknown] => [name, closed(member)]);
   const schema = Object.fromEntries(entries);
-  const isOpen = JSON.stringify(schema).includes('"@type"');
+  // Details of an error have members by their `@type`.
+  const isOpen = Object.hasOwn(Object(schema['properties']) as object, '@type');
   return 'properties' in schema && schema['type'] === 'object' && !isOpen
     ? { ...schema, unevaluatedProperties: false }
     : schema;

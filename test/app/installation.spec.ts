@@ -120,10 +120,13 @@ describe('root.json', () => {
     await tellFlushed(
       folder,
       (flushed) => steps.push(flushed),
-      () => install({ rootApiPublicKey: undefined }, world(store), undefined, (credentials) => root.write(credentials)),
+      () =>
+        install({ rootApiPublicKey: undefined }, world(store), undefined, (credentials) =>
+          root.writeFounding(credentials),
+        ),
     );
-    expect(steps).toEqual(['root.json.new', 'folder with root.json', 'event', 'event']);
-    expect(await readdir(folder)).toEqual(['root.json']);
+    expect(steps).toEqual(['root.json.founding.new', 'folder with root.json.founding', 'event', 'event']);
+    expect(await readdir(folder)).toEqual(['root.json.founding']);
   });
 
   test('stays as it is where there is no room for another, with nothing beside it', async () => {

@@ -1,7 +1,7 @@
 import { BodiesInFlight, bytesInFlight } from '../../src/rate-limits/bodies-in-flight.js';
 import { tellCaller, toldCaller } from '../../src/rate-limits/caller.js';
 import { flagsFor } from '../../src/cli/start/memory.js';
-import { limitExceeded } from '../../src/domain/errors.js';
+import { CoordinatorError, limitExceeded } from '../../src/domain/errors.js';
 import { Limits } from '../../src/auth-proxy/limits.js';
 import { KeyedLimit } from '../../src/rate-limits/keyed-limit.js';
 
@@ -10,6 +10,7 @@ const unlimited = {
   perConfiguration: undefined,
   codesPerAddress: undefined,
   perContact: undefined,
+  signUpsPerAddress: undefined,
 };
 const limits = (perAddress: number | undefined) => new Limits({ ...unlimited, perAddress });
 
@@ -47,6 +48,17 @@ test.each([
   ],
 ])('%j count as one where they are one caller', (addresses, expected) => {
   expect(counted(limits(1), addresses)).toEqual(expected);
+});
+
+test.each([
+  ['a /24', (number: number) => `203.0.113.${number}`, 4],
+  ['a /56', (number: number) => `2001:db8:1:${number.toString(16)}::1`, 4],
+  ['a /48', (number: number) => `2001:db8:1:${number.toString(16)}00::1`, 16],
+])('the networks of %s have together so many times as much as one', (_what, address, most) => {
+  const addresses = Array.from({ length: 100 }, (_, number) => address(number));
+  const limit = limits(1);
+  expect(counted(limit, addresses).filter(Boolean)).toHaveLength(most);
+  expect(counted(limit, ['198.51.100.1', '2001:db8:2::1', '::ffff:198.51.100.1'])).toEqual([true, true, true]);
 });
 
 test('no limit is none', () => {
@@ -228,4 +240,54 @@ test.each([
   [65_536, '--max-old-space-size=8192'],
 ])('Node is told what fits into %d MiB', (mebibytes, flag) => {
   expect(flagsFor(mebibytes * 2 ** 20)).toEqual([flag, '--max-semi-space-size=16', '--heap-growing-percent=30']);
+});
+
+describe('wrong guesses of a code', () => {
+  const otpId = '0a1b2c3d-0000-4000-8000-000000000001';
+  const wrong = () => Promise.reject(new CoordinatorError('INVALID_ARGUMENT', 'Invalid OTP code: of another release'));
+  const right = () => Promise.resolve('right');
+  /** How a guess ended: as the API said, or refused by the proxy before. */
+  const outcome = async (limit: Limits, address: string, guess: () => Promise<string>, id = otpId) => {
+    let isAsked = false;
+    const asked = () => {
+      isAsked = true;
+      return guess();
+    };
+    try {
+      return await limit.countGuess(id, address, asked);
+    } catch (error) {
+      const { code, message } = error as CoordinatorError;
+      return `${isAsked ? 'asked' : 'not asked'}: ${code} ${message.slice(0, 16)}`;
+    }
+  };
+  const refused = 'not asked: INVALID_ARGUMENT Invalid OTP code';
+
+  test('of one network end it for that network at the third, in whatever letter case its id is, and for no other', async () => {
+    const limit = new Limits(unlimited);
+    const addresses = ['2001:db8:1:2::1', '2001:db8:1:2::2', '2001:db8:1:2:3::'];
+    for (const address of addresses) expect(await outcome(limit, address, wrong)).toMatch(/^asked: /);
+    expect(await outcome(limit, '2001:db8:1:2::1', right)).toBe(refused);
+    expect(await outcome(limit, '2001:db8:1:2::1', right, otpId.toUpperCase())).toBe(refused);
+    expect(await outcome(limit, '2001:db8:1:2::1', right, otpId.replace('1', '2'))).toBe('right');
+    expect(await outcome(limit, '2001:db8:1:3::1', right)).toBe('right');
+  });
+
+  test('count however many come at once; those of another refusal, and right ones, do not', async () => {
+    const limit = new Limits(unlimited);
+    const down = () => Promise.reject(new CoordinatorError('UNAVAILABLE', 'down'));
+    for (let attempt = 0; attempt < 5; attempt++) {
+      expect(await outcome(limit, '10.0.0.1', down)).toMatch(/^asked: UNAVAILABLE/);
+      expect(await outcome(limit, '10.0.0.1', right)).toBe('right');
+    }
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcome(limit, '10.0.0.1', wrong)));
+    expect(outcomes.filter((one) => one !== refused)).toHaveLength(3);
+  });
+
+  test('of many codes are three for each code that an address may have sent', async () => {
+    const limit = new Limits({ ...unlimited, codesPerAddress: 2 });
+    const guess = (number: number) => outcome(limit, '10.0.0.1', wrong, `id-${number}`);
+    for (let number = 0; number < 6; number++) expect(await guess(number)).toMatch(/^asked: /);
+    expect(await guess(6)).toMatch(/^not asked: RESOURCE_EXHAUSTED/);
+    expect(await outcome(limit, '10.0.0.2', right, 'id-6')).toBe('right');
+  });
 });

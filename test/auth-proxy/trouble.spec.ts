@@ -95,7 +95,7 @@ test('gives up on an API that does not respond in time', async () => {
 test('the proxy asks for responses no older than the newest it has received', async () => {
   const configuration = {
     configId: '00000000-0000-4000-8000-000000000000',
-    organizationId: 'o',
+    organizationId: '00000000-0000-4000-8000-000000000001',
     organizationName: 'O',
     settings: { allowedOrigins: ['*'], allowedAuthMethods: [] },
   };

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { StampingClient, type ApiKeyPair } from '../../src/testing/index.js';
 import { patienceMs, until } from '../e2e/until.js';
 import { Coordinators } from '../processes/coordinators.js';
-import { LoadBalancer } from './load-balancer.js';
+import { LoadBalancer, Nginx } from './load-balancer.js';
 
 // Processes start slowly on a machine with other work to do.
-jest.setTimeout(2 * patienceMs);
+jest.setTimeout(20 * patienceMs);
 
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 const tagPath = '/public/v1/submit/create_user_tag';
@@ -76,6 +77,57 @@ test('our client names the organization of the body, also where it is another th
   );
   // What the header names is no organization, and the answer is that of the body's.
   expect(new Set(others).size).toBe(2);
+});
+
+test('ten rolling restarts fail no request behind haproxy, nor behind nginx', async () => {
+  const nginx = await Nginx.start(cluster.all.map(({ running }) => running.url));
+  const { userId } = await cluster.one.installation.root();
+  const failures: string[] = [];
+  /** What the coordinators log of responses with 500 or more: explains a failure. */
+  let refused: string[] = [];
+  let nginxSays: readonly string[] = [];
+  const served = new Map<string, number>();
+  let isOver = false;
+  const caller = async (through: 'haproxy' | 'nginx', kind: 'submit' | 'query', at: number): Promise<void> => {
+    const client = new StampingClient({ haproxy: balancer, nginx }[through].url, organizationId, rootKey);
+    for (let number = 0; !isOver; number++) {
+      const isSubmit = kind === 'submit';
+      const body = isSubmit
+        ? client.submitBody('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId, userName: `${through} ${at} ${number}` })
+        : JSON.stringify({ organizationId });
+      // What names another organization reaches the other coordinator as well.
+      const routed = number % 2 === 0 ? organizationId : randomUUID();
+      await client.post(`/public/v1/${isSubmit ? 'submit/update_user_name' : 'query/whoami'}`, body, routed).then(
+        () => served.set(through, (served.get(through) ?? 0) + 1),
+        (error: unknown) => failures.push(`${kind} through ${through}: ${String(error)}`),
+      );
+      await pause(50);
+    }
+  };
+  const callers = (['haproxy', 'nginx'] as const).flatMap((through) => [
+    caller(through, 'submit', 1),
+    caller(through, 'query', 2),
+  ]);
+  try {
+    for (let restart = 0; restart < 10 && failures.length === 0; restart++) {
+      const instance = cluster.number(restart);
+      const { port } = new URL(instance.running.url);
+      const ended = instance.running;
+      expect(await instance.terminate()).toBe(0);
+      refused = [...refused, ...ended.stderr().split('\n')].filter((line) => /"status":5(?!.*health)/.test(line));
+      await instance.start({ ...settings, LOG_LEVEL: 'info', PORT: port });
+      await until('it is ready', async () => (await fetch(`${instance.running.url}/health/ready`)).ok);
+      await until('haproxy has both', async () => (await servedBy({}, 8)).size === 2);
+    }
+  } finally {
+    isOver = true;
+    await Promise.all(callers);
+    nginxSays = await nginx.failures();
+    await nginx.stop();
+  }
+  const why = failures.length === 0 ? [] : [...nginxSays, ...refused];
+  expect([...failures, ...why]).toEqual([]);
+  for (const through of ['haproxy', 'nginx']) expect(served.get(through)).toBeGreaterThan(100);
 });
 
 test('a coordinator that dies loses no answer: another gives it, and nothing is done twice', async () => {

@@ -63,3 +63,61 @@ async function freePort(): Promise<number> {
   await once(probe, 'close');
   return port;
 }
+
+/** nginx with the configuration that we publish, without TLS, on loopback. */
+export class Nginx {
+  private constructor(
+    readonly url: string,
+    private readonly folder: string,
+    private readonly child: ChildProcess,
+    private readonly errors: () => string,
+  ) {}
+
+  /** The requests that it answered with an error: whom it asked, with which outcomes. And what it says of others' connections. */
+  async failures(): Promise<readonly string[]> {
+    const requests = (await readFile(join(this.folder, 'access'), 'utf8')).split('\n');
+    const failed = requests.filter((line) => line !== '' && !line.startsWith('200 '));
+    const errors = this.errors().split('\n');
+    return [...failed, ...errors.filter((line) => line !== '' && !line.includes('Connection refused'))];
+  }
+
+  /** @throws {Error} if nginx is not installed */
+  static async start(coordinators: readonly string[]): Promise<Nginx> {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-nginx-'));
+    const port = await freePort();
+    const servers = coordinators.map((url) => `  server ${new URL(url).host} max_fails=0;`);
+    const site = (await readFile(new URL('../../deploy/nginx.conf', import.meta.url), 'utf8'))
+      .replace('listen 443 ssl', `listen 127.0.0.1:${port}`)
+      .replace(/^ {2}ssl_.*\n/gm, '')
+      .replace(/(?:^ {2}server .* max_fails=0;\n)+/m, `${servers.join('\n')}\n`);
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (name) => `  ${name}_temp_path ${folder}/${name};\n`,
+    );
+    const tries = `'$status $time_iso8601 $request_uri $upstream_addr: $upstream_status after $upstream_response_time s'`;
+    const log = `  log_format tries ${tries};\n  access_log ${folder}/access tries;\n`;
+    const text = `user root;\ndaemon off;\npid ${folder}/pid;\nerror_log stderr error;\nevents {}\nhttp {\n${log}${temporary.join('')}${site}}\n`;
+    await writeFile(join(folder, 'nginx.conf'), text);
+    const child = spawn('nginx', ['-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (more: string) => (said += more));
+    const missing = once(child, 'error').then(([error]: unknown[]) => {
+      throw new Error('nginx does not start: install it (apt-get install nginx-light)', { cause: error });
+    });
+    const nginx = new Nginx(`http://127.0.0.1:${port}`, folder, child, () => said);
+    const isUp = until('nginx responds', async () => {
+      if (child.exitCode !== null) throw new Error(`nginx ended: ${said}`);
+      const answer = await fetch(`${nginx.url}/.well-known/jwks.json`).catch(() => undefined);
+      return answer !== undefined;
+    });
+    await Promise.race([isUp, missing]);
+    return nginx;
+  }
+
+  async stop(): Promise<void> {
+    if (this.child.exitCode === null) {
+      this.child.kill('SIGTERM');
+      await once(this.child, 'close');
+    }
+    await rm(this.folder, { recursive: true });
+  }
+}

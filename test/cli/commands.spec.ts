@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { Transaction } from 'ethers';
+import { keccak256, recoverAddress, Signature, toUtf8Bytes, Transaction, verifyMessage } from 'ethers';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { copyToFolder } from './copied-store.js';
 import { TypingUser } from './typed.js';
@@ -324,6 +324,16 @@ test('wallets are created, used and deleted by name', async () => {
   expect(accounts).toHaveLength(2);
   const signed = await user.types(['wallets', 'sign', accounts[0]!.address, '--message', 'hello']);
   expect(signed).toEqual({ code: 0, out: like(/^Completed sign_raw_payload.*\nr {2}[0-9a-f]{64}\ns {2}/), error: '' });
+  const recovered = async (text: string, ...more: string[]) => {
+    const ends = await user.types(['wallets', 'sign', accounts[0]!.address, '--message', text, ...more]);
+    const [r, s, v] = ['r', 's', 'v'].map((name) => new RegExp(`^${name} {2}(\\S+)$`, 'm').exec(ends.out)?.[1]);
+    return Signature.from({ r: `0x${r}`, s: `0x${s}`, yParity: v === '01' ? 1 : 0 });
+  };
+  // As other tools verify it: EIP-191. With a named hash, the bare text.
+  expect(verifyMessage('grüße', await recovered('grüße'))).toBe(accounts[0]!.address);
+  expect(recoverAddress(keccak256(toUtf8Bytes('grüße')), await recovered('grüße', '--hash', 'keccak256'))).toBe(
+    accounts[0]!.address,
+  );
   const several = await user.types(['wallets', 'sign', '--wallet', 'Treasury', '--message', 'hello']);
   expect(several).toMatchObject({ code: 2, error: like(/wallet `Treasury` has 2 accounts: use an address/) });
   await user.json(['wallets', 'create', 'Petty cash']);

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
+import { recordFormat } from '../../src/ledger/store-format.js';
 import { eventsFile } from '../../src/ledger/stores/open-event-store.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { OrganizationReplay } from '../../src/replay/organization-replay.js';
@@ -189,6 +190,7 @@ test('replay reads the same from an EventStoreDB', async () => {
   const double = await EventStoreDouble.start();
   try {
     const store = await EventStoreDbEventStore.open(double.connectionString);
+    await recordFormat({ store, clock: coordinator.clock });
     await copyTo(store, coordinator);
     await store.close();
     const around = { env: { EVENT_STORE: double.connectionString } };

@@ -121,9 +121,20 @@ describe('heads that were saved', () => {
     expect(await kept()).toBe(text);
   });
 
-  test('are of a store, and not of what a coordinator shows', async () => {
-    const { code, error } = await user.types(['verify', '--profile', 'x', '--heads', 'heads.json']);
-    expect([code, error]).toEqual([2, expect.stringContaining('--heads is of a store')]);
+  test.each(['--heads', '--since'])('are of a store, and not of what a coordinator shows: %s', async (option) => {
+    const { code, error } = await user.types(['verify', '--profile', 'x', option, 'heads.json']);
+    expect([code, error]).toEqual([2, expect.stringContaining(`${option} is of a store`)]);
+  });
+
+  test('without a file, nothing can be verified since them', async () => {
+    await copyToFolder(user.path('data'), coordinator, { withVaults: true });
+    const { code, error } = await user.types(['verify', '--data-dir', 'data', '--since', 'heads.json']);
+    expect([code, error]).toEqual([
+      2,
+      expect.stringMatching(/heads\.json` does not exist: save heads with `countersign verify --heads` first/),
+    ]);
+    await writeFile(user.path('heads.json'), '{}');
+    expect(await user.types(['verify', '--data-dir', 'data', '--since', 'heads.json'])).toMatchObject({ code: 2 });
   });
 });
 

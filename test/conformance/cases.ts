@@ -70,6 +70,21 @@ export function withNulls(fields: readonly Field[], body: Body): Body {
   return { ...withoutOptional(fields, body), ...Object.fromEntries(nulls) };
 }
 
+/** Whether an empty text in place of a member counts as absent: it is optional, and an empty text is none of its values. */
+export function mayBeEmpty({ type, required }: Field): boolean {
+  if (required) return false;
+  if (type.kind === 'enum') return true;
+  if (type.kind !== 'string' || type.emptyAllowed) return false;
+  const { form, limit } = type;
+  return (limit?.least ?? 0) > 0 || form === 'policy expression' || form === 'uuid' || form === 'email';
+}
+
+/** The request with an empty text in place of each optional member that may not be empty, which counts as absent. */
+export function withEmptyTexts(fields: readonly Field[], body: Body): Body {
+  const empty = fields.filter(mayBeEmpty).map(({ name }): [string, string] => [name, '']);
+  return { ...withoutOptional(fields, body), ...Object.fromEntries(empty) };
+}
+
 /** Every required field missing, null, and empty where it may not be. */
 export function missing(fields: readonly Field[], body: Body): readonly Case[] {
   return places(fields, body)
@@ -143,11 +158,13 @@ export const hasEnumeration = has(({ kind }) => kind === 'enum');
 export function wrongForms(fields: readonly Field[], body: Body): readonly Case[] {
   return places(fields, body)
     .filter(({ field }) => !field.unread)
-    .flatMap(({ field: { type }, path }) => {
+    .flatMap(({ field, path }) => {
+      const { type } = field;
       const isList = type.kind === 'list';
       const one = isList ? type.of : type;
       if (one.kind !== 'string' || !one.form) return [];
-      return badForms[one.form].map((bad) => ({
+      const texts = badForms[one.form].filter((text) => text !== '' || !mayBeEmpty(field));
+      return texts.map((bad) => ({
         name: `${written(path)} is \`${bad}\``,
         field: written(path),
         body: changed(body, path, isList ? [bad] : bad),
@@ -198,7 +215,8 @@ export function edges(
   body: Body,
   textOf: (field: string, length: number, type: FieldType) => string,
 ): readonly Edge[] {
-  return places(fields, body).flatMap(({ field: { type }, path }) => {
+  return places(fields, body).flatMap(({ field, path }) => {
+    const { type } = field;
     if (!('limit' in type) || type.limit === undefined) return [];
     const { least, most } = type.limit;
     const isNumber = type.kind === 'number';
@@ -218,8 +236,10 @@ export function edges(
       value: make(size),
       isWithin,
     });
+    // What is shorter than one character is absent.
+    const hasShorter = (size: number) => size > 1 || (size === 1 && (isDecimal || !mayBeEmpty(field)));
     return [
-      ...(least === undefined ? [] : [at(least, true), ...(least > 0 ? [at(least - 1, false)] : [])]),
+      ...(least === undefined ? [] : [at(least, true), ...(hasShorter(least) ? [at(least - 1, false)] : [])]),
       ...(most === undefined ? [] : [at(most - 1, true), at(most, true), at(most + 1, false)]),
     ];
   });

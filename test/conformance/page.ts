@@ -6,7 +6,7 @@ import { submits } from './specification/submits.js';
 
 /** Classes of requests, in the order of the columns, and what each holds. */
 const classes = {
-  done: 'Requests that succeed: all fields, only the required ones, null for optional ones, each optional one by itself, each remark of the specification, and `X-Stamp-WebAuthn` where it is accepted. Responses are checked against their tables.',
+  done: 'Requests that succeed: all fields, only the required ones, null for optional ones, empty texts for those that may not be empty, each optional one by itself, each remark of the specification, and `X-Stamp-WebAuthn` where it is accepted. Responses are checked against their tables.',
   values:
     'Every value of every enumeration is accepted, or appears in a list; any other value is refused with 400 that names it.',
   missing: 'Each required field missing, null, or empty where it must not be: 400 that names the field.',

@@ -11,11 +11,13 @@ import {
   hasEnumeration,
   hasForm,
   knownValues,
+  mayBeEmpty,
   misshapen,
   missing,
   namedResources,
   unknownValues,
   valueAt,
+  withEmptyTexts,
   withNulls,
   withoutOptional,
   written,
@@ -346,6 +348,9 @@ describe.each(submits)('submit/$path', (endpoint) => {
     trials.push(accepted('required fields only', async () => withoutOptional(table, await small(world))));
     if (optionalFields.length > 0) {
       trials.push(accepted('null for optional fields', async () => withNulls(table, await small(world))));
+    }
+    if (table.some(mayBeEmpty)) {
+      trials.push(accepted('empty for optional texts', async () => withEmptyTexts(table, await small(world))));
     }
     if (optionalFields.length > 1) {
       for (const name of optionalFields) {

@@ -66,6 +66,7 @@ export class World {
         ...provider.settings,
         PROXY_RATE_LIMIT_PER_ADDRESS: '0',
         PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+        PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
         PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
         PROXY_RATE_LIMIT_PER_CONTACT: '0',
       },

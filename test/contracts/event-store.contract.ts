@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { GENESIS_HASH, verifyChain, type EventMetadata } from '../../src/ledger/chain.js';
 import { sendsKept, WrongRevision } from '../../src/ledger/event-store.js';
 import type { EventStore, NewEvent, RecordedEvent, SubscribeOptions } from '../../src/ledger/event-store.js';
+import { emptyTail, seal } from '../../src/ledger/seal.js';
 
 /** A store under test, and how to remove it. */
 export interface StoreUnderTest {
@@ -78,7 +80,7 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
       });
 
       it('keeps enough of a stream that is cut, whose revisions go on, and lets nobody delete it', async () => {
-        const stream = `sends-${randomUUID()}`;
+        const stream = `message-counts-${randomUUID()}`;
         const written = someEvents(sendsKept + 5);
         for (const [at, event] of written.entries()) {
           expect((await store.append(stream, [event], at === 0 ? 'no-stream' : at - 1)).revision).toBe(at);
@@ -332,6 +334,30 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         const [read] = await all(store.read(stream));
         expect(read?.data).toEqual(event.data);
         expect(read?.metadata).toEqual(event.metadata);
+      });
+
+      it('keeps metadata that the chain does not cover, and checks the chain around it', async () => {
+        const stream = aStream();
+        const metadata = { at: 1, $correlationId: 'a', $causationId: 'b' };
+        const unchained = { traceparent: '00-4bf9-00f0-01', later: { a: ['🔐'] } };
+        const facts = Array.from({ length: 250 }, (_, index) => ({
+          type: 'OrganizationRenamed',
+          data: { name: `${index}` },
+          metadata,
+          ...(index % 120 === 60 ? { unchained } : {}),
+        }));
+        const { events, hashes } = seal(stream, emptyTail, facts);
+        await store.append(stream, events, 'no-stream');
+        let hash = GENESIS_HASH;
+        const links: string[] = [];
+        const found: unknown[] = [];
+        for await (const event of store.read(stream, 0, GENESIS_HASH)) {
+          hash = verifyChain(hash, event);
+          links.push(hash);
+          found.push((event.metadata as EventMetadata).unchained);
+        }
+        expect(links).toEqual(hashes);
+        expect(found).toEqual(facts.map((fact) => fact.unchained));
       });
 
       it('keeps payloads of nearly 1 MiB', async () => {

@@ -121,7 +121,14 @@ function answersAreInTheStore({ told }: Played, events: readonly RecordedEvent[]
 
 async function replayGivesTheFoldedState({ store, loader }: BareCoordinator): Promise<void> {
   const nothing = () => undefined;
-  const metrics = { decided: nothing, spent: nothing, appended: nothing, conflict: nothing, folded: nothing };
+  const metrics = {
+    decided: nothing,
+    spent: nothing,
+    appended: nothing,
+    appendFailed: nothing,
+    conflict: nothing,
+    folded: nothing,
+  };
   const replayed = await new OrganizationLoader(store, metrics).load(organizationId);
   const live = await loader.load(organizationId);
   expect({ ...live.organization }).toStrictEqual({ ...replayed.organization });
@@ -267,8 +274,8 @@ function machineAfter(
   switch (type) {
     case 'ActivitySubmitted': {
       const { vote, decision } = data;
-      note(`by ${decision.by}`);
-      if (decision.policies.some((one) => one.outcome === 'OUTCOME_ERROR')) note('error in a policy');
+      note(`by ${decision.decidedBy}`);
+      if (decision.evaluations.some((one) => one.outcome === 'OUTCOME_ERROR')) note('error in a policy');
       const created = activityAt('created', { eligible: [], approved: [vote.userId] });
       return step(created, { type: 'evaluated', outcome: outcome(decision) });
     }

@@ -345,7 +345,7 @@ describe('an error in a policy', () => {
     const { status, events } = one.vote(voterId(2));
     expect([status, events]).not.toEqual(['COMPLETED', expect.anything()]);
     const decided = events[0] as Extract<ActivityEvent, { type: 'ActivityApproved' }> | undefined;
-    if (decided) expect(decided.data.decision.policies.map(({ outcome }) => outcome)).toEqual(['OUTCOME_ERROR']);
+    if (decided) expect(decided.data.decision.evaluations.map(({ outcome }) => outcome)).toEqual(['OUTCOME_ERROR']);
   });
 
   it.each(['condition', 'consensus'] as const)(

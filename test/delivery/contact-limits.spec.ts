@@ -1,6 +1,6 @@
 import { ContactLimits } from '../../src/delivery/contact-limits.js';
 import type { Message } from '../../src/delivery/delivery.js';
-import { NoDelivery } from '../../src/delivery/no-delivery.js';
+import { NoDelivery } from './no-delivery.js';
 import { VoteNotices } from '../../src/delivery/vote-notices.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { organizationPath } from '../../src/fairness/fair-queue.js';
@@ -41,7 +41,7 @@ async function most(count: (at: number) => Promise<void>): Promise<[number, stri
 describe('messages to one contact', () => {
   it('are 30 in three minutes for all, and as many again afterwards', async () => {
     const { limits, clock } = limitsOf();
-    const count = () => limits.count(asked('known'));
+    const count = () => limits.count(asked('trusted'));
     expect(await most(count)).toEqual([30, textWith('30 messages to one contact in three minutes')]);
     clock.at += 3 * minute;
     expect((await most(count))[0]).toBe(30);
@@ -49,12 +49,12 @@ describe('messages to one contact', () => {
 
   it('are 4 of all strangers, and 3 of each', async () => {
     const { limits } = limitsOf();
-    expect(await most(() => limits.count(asked('stranger')))).toEqual([
+    expect(await most(() => limits.count(asked('untrusted')))).toEqual([
       3,
       textWith('3 messages from one organization to one contact'),
     ]);
     const others = limitsOf().limits;
-    expect(await most((at) => others.count(asked('stranger', 'ann@example.com', `organization ${at}`)))).toEqual([
+    expect(await most((at) => others.count(asked('untrusted', 'ann@example.com', `organization ${at}`)))).toEqual([
       4,
       textWith('4 messages to one contact in three minutes that neither'),
     ]);
@@ -62,14 +62,14 @@ describe('messages to one contact', () => {
 
   it('are counted together, however its mailbox is spelled', async () => {
     const { limits } = limitsOf();
-    expect((await most((at) => limits.count(asked('stranger', `Ann+${at}@example.com`))))[0]).toBe(3);
-    expect((await most(() => limits.count(asked('stranger'))))[0]).toBe(0);
-    expect((await most((at) => limits.countNotice(asked('stranger', `Bob+${at}@example.com`))))[0]).toBe(3);
+    expect((await most((at) => limits.count(asked('untrusted', `Ann+${at}@example.com`))))[0]).toBe(3);
+    expect((await most(() => limits.count(asked('untrusted'))))[0]).toBe(0);
+    expect((await most((at) => limits.countNotice(asked('untrusted', `Bob+${at}@example.com`))))[0]).toBe(3);
   });
 
   it('of one stranger are 60 an hour to all contacts', async () => {
     const { limits, clock } = limitsOf();
-    const count = (at: number) => limits.count(asked('stranger', `${at} ${clock.at}@example.com`));
+    const count = (at: number) => limits.count(asked('untrusted', `${at} ${clock.at}@example.com`));
     expect(await most(count)).toEqual([60, textWith('60 messages from one sub-organization')]);
     clock.at += 60 * minute;
     expect((await most(count))[0]).toBe(60);
@@ -89,9 +89,10 @@ class WatchedStore extends SteeredStore {
 test('of contacts that take no more, so many are remembered; one that had to make room is read again, and takes no more', async () => {
   const { limits, store } = limitsOf(new WatchedStore(), 2);
   const reads = () => (store as WatchedStore).reads.splice(0).map((stream) => stream.slice(stream.indexOf('\0') + 1));
-  const fill = async (contact: string) => expect((await most(() => limits.count(asked('known', contact))))[0]).toBe(30);
+  const fill = async (contact: string) =>
+    expect((await most(() => limits.count(asked('trusted', contact))))[0]).toBe(30);
   const refused = (contact: string) =>
-    expect(limits.count(asked('known', contact))).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+    expect(limits.count(asked('trusted', contact))).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
   for (const contact of ['ann', 'bob']) await fill(contact);
   reads();
   for (const contact of ['ann', 'bob']) await refused(contact);
@@ -110,8 +111,8 @@ describe('notices of votes', () => {
       known.clock.at += minute;
       await known.limits.countNotice(asked(sender));
     };
-    expect((await most(count('stranger')))[0]).toBe(10);
-    expect((await most(count('known')))[0]).toBe(10);
+    expect((await most(count('untrusted')))[0]).toBe(10);
+    expect((await most(count('trusted')))[0]).toBe(10);
   });
 
   it('that wait are of strangers of one parent half at most, and take turns', async () => {
@@ -131,7 +132,7 @@ describe('notices of votes', () => {
       organizationName: 'Acme',
       activityType: 'ACTIVITY_TYPE_CREATE_USER_TAG',
       activityId: name,
-      approvers: Array.from({ length: count }, (_, at) => asked('known', `${name}-${at}@example.com`, name)),
+      approvers: Array.from({ length: count }, (_, at) => asked('trusted', `${name}-${at}@example.com`, name)),
     });
     store.hold();
     for (let child = 0; child < 4; child++) {
@@ -165,7 +166,7 @@ describe('notices of votes', () => {
     const notices = new VoteNotices(delivery, limits, (_, error) => failed.push(error));
     store.hold();
     for (let activity = 0; activity < 3; activity++) {
-      const approvers = Array.from({ length: 500 }, (_, at) => asked('known', `${activity}-${at}@example.com`));
+      const approvers = Array.from({ length: 500 }, (_, at) => asked('trusted', `${activity}-${at}@example.com`));
       const about = { organizationName: 'Acme', activityType: 'ACTIVITY_TYPE_CREATE_USER_TAG' };
       notices.send({ ...about, activityId: String(activity), approvers }, organizationPath('one'));
     }

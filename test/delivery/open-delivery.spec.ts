@@ -55,18 +55,6 @@ test('with SMTP_URL alone e-mail is sent, and text messages are still written to
   expect((await readFile(outboxFile, 'utf8')).trimEnd().split('\n')).toHaveLength(1);
 });
 
-test('a copy with RESTORED sends nothing, to wherever the settings lead', async () => {
-  const inbox = await openInbox();
-  const settings = { DATA_DIR: folder, SMTP_URL: `smtp://127.0.0.1:${inbox.port}`, RESTORED: 'true' };
-  const { delivery, outboxFile } = openDelivery(readConfig(settings), () => undefined);
-  expect(await delivery.send(email)).toMatchObject({ status: 'failed' });
-  expect(await delivery.send(sms)).toMatchObject({ status: 'failed' });
-  await delivery.close();
-  await inbox.close();
-  expect(inbox.received).toEqual([]);
-  expect(await readFile(outboxFile, 'utf8').catch(() => 'no file')).toBe('no file');
-});
-
 test('where messages go is told without what opens the door', () => {
   const destinationsOf = (SMS_WEBHOOK_URL: string) =>
     openDelivery(

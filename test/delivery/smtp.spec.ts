@@ -70,6 +70,14 @@ async function rawServer(onConnection: (socket: Socket) => void): Promise<SmtpSe
   return { host: '127.0.0.1', port, secure: false, starttls: 'optional', user: undefined, password: undefined };
 }
 
+test('mail goes to the ASCII form of a domain, from whatever spelling', async () => {
+  const { received, server } = await inbox();
+  const carry = carrier(server());
+  for (const to of ['Zoe@M\u00fcnchen.de', 'Zoe@mu\u0308nchen.de']) await carry({ to });
+  for (const { raw } of received) expect(raw).toContain('To: Zoe@xn--mnchen-3ya.de');
+  expect(received).toHaveLength(2);
+});
+
 describe('a mail', () => {
   it('arrives as text and HTML, with its subject and id, and says that no answer is expected', async () => {
     const { server, received } = await inbox();

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { closed, type EventSchema } from '../../scripts/event-schema.mjs';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
-import { upcast } from '../../src/ledger/upcast.js';
+import { readEvent } from '../../src/ledger/read-event.js';
 
 // That it follows from the types is what `reference.spec.ts` sees to.
 const file = new URL('../../docs/reference/events.schema.json', import.meta.url);
@@ -17,7 +17,7 @@ export function deviations(event: Pick<RecordedEvent, 'type' | 'data' | 'metadat
   if (/^(lease|renewals|snapshot)-/.test(stream)) return [];
   if (!documented.has(type)) return [`${type} of ${stream} is not documented`];
   const validate = ajv.getSchema(`events#/$defs/${type}`)!;
-  if (validate(upcast(event as RecordedEvent).data)) return [];
+  if (validate(readEvent(event as RecordedEvent).data)) return [];
   return (validate.errors ?? []).map(({ instancePath, message = '', params }) =>
     [type, instancePath, message, JSON.stringify(params)].join(' '),
   );

@@ -1,4 +1,6 @@
-import { coreClient } from './core-client.js';
+import { encryptOtpCodeToBundle } from '@turnkey/crypto';
+import { verifyMessage } from 'ethers';
+import { coreClient, coreClient2 } from './core-client.js';
 import { anyText, exchange, refusal, textLike, type Refusal } from './exchange.js';
 import { IdentityProvider, clientSecret } from './identity-provider.js';
 import { claimsOf, clientSignature, codeOf, messageOf } from './one-time-codes.js';
@@ -16,6 +18,7 @@ const secret = 'a secret of the proxy and the API';
 const unlimited = {
   PROXY_RATE_LIMIT_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+  PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_PER_CONTACT: '0',
 };
@@ -99,6 +102,50 @@ const login = (key: ApiKeyPair, verificationToken: string, session: ApiKeyPair) 
   clientSignature: clientSignature(key, verificationToken, 'USAGE_TYPE_LOGIN', {
     login: { publicKey: session.publicKey },
   }),
+});
+
+test('@turnkey/core 2.x signs up and logs in with codes, creates a wallet and signs', async () => {
+  const { client, store } = coreClient2({
+    apiBaseUrl: coordinator.url,
+    authProxyUrl: coordinator.root.authProxyUrl,
+    authProxyConfigId: configId,
+    organizationId: coordinator.organizationId,
+  });
+  const { body: keys } = await exchange(`${coordinator.url}/public/v1/discovery/keys`);
+  const [contact, otpType] = [newContact(), 'OTP_TYPE_EMAIL'];
+  // Its own verifyOtp takes codes for the hosted service's key alone.
+  const proved = async () => {
+    const { otpId, otpEncryptionTargetBundle } = await client.initOtp({ otpType, contact });
+    const [otpCode, publicKey] = [await codeOf(coordinator, otpId), await client.createApiKeyPair()];
+    const encryptedOtpBundle = await encryptOtpCodeToBundle(
+      otpCode,
+      otpEncryptionTargetBundle,
+      publicKey,
+      (keys as { verificationToken: string }).verificationToken,
+    );
+    const { verificationToken } = await client.httpClient['proxyVerifyOtpV2']!({ otpId, encryptedOtpBundle });
+    return { verificationToken, publicKey };
+  };
+  const { verificationToken } = await proved();
+  const createSubOrgParams = { userEmail: contact };
+  const first = await client.signUpWithOtp({ verificationToken, contact, otpType, createSubOrgParams });
+  const { organization_id: organizationId } = claimsOf(first.sessionToken);
+  const next = await proved();
+  const second = await client.loginWithOtp({ verificationToken: next.verificationToken, organizationId });
+  const { user_id: userId, ...session } = claimsOf(second.sessionToken);
+  expect(session).toMatchObject({ organization_id: organizationId, public_key: next.publicKey });
+
+  store.current = next.publicKey;
+  store.session = { organizationId, userId, publicKey: next.publicKey };
+  const stampWith = 'api-key';
+  const accounts = ['ADDRESS_FORMAT_ETHEREUM'];
+  const walletId = await client.createWallet({ walletName: 'Mine', accounts, stampWith });
+  const listed = await client.httpClient['getWalletAccounts']!({ organizationId, walletId });
+  const [account] = listed['accounts'] as [{ address: string }];
+  const walletAccount = { ...account, source: 'embedded' };
+  const { r, s, v } = await client.signMessage({ message: 'hello', walletAccount, addEthereumPrefix: true, stampWith });
+  const signature = { r: `0x${r}`, s: `0x${s}`, v: 27 + Number.parseInt(v, 16) };
+  expect(verifyMessage('hello', signature)).toBe(account.address);
 });
 
 describe('@turnkey/core', () => {
@@ -240,6 +287,8 @@ describe('what is answered', () => {
         enabledProviders: ['email', 'sms', 'passkey', 'wallet'],
         sessionExpirationSeconds: '900',
         organizationId: coordinator.organizationId,
+        otpAlphanumeric: true,
+        otpLength: '9',
       },
     ]);
     expect(headers.get('access-control-allow-origin')).toBe('*');
@@ -334,9 +383,12 @@ describe('what is answered', () => {
         body: { code: 7, message: textLike('verificationToken for this contact is required') },
       });
     }
-    // The sign of the kelvin is another letter in an address, though its lower case is a k.
+    // The long s is another letter in an address, though its upper case is an S.
+    const long = await verified('\u017fam@example.com', coordinator.newKey());
+    expect((await find('EMAIL', 'sam@example.com', { verificationToken: long })).status).toBe(403);
+    // The sign of the kelvin is the letter K in NFC, and its code went to that mailbox.
     const kelvins = await verified('\u212aevin@example.com', coordinator.newKey());
-    expect((await find('EMAIL', 'kevin@example.com', { verificationToken: kelvins })).status).toBe(403);
+    expect((await find('EMAIL', 'kevin@example.com', { verificationToken: kelvins })).status).toBe(200);
     // Who has proved the contact needs no other token; one does not prove a phone number.
     const both = { verificationToken, oidcToken: 'a.b.c' };
     expect((await find('EMAIL', contact, both)).body).toEqual({ organizationId });

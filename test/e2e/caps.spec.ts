@@ -244,6 +244,43 @@ describe('limits that are set', () => {
     expect(() => redecide(forged, buildRegistry(activities), parent)).toThrow('limits that nobody can set');
   });
 
+  test('on recorded bytes hold for a sub-organization and a day, concern nobody else, and decide history again', async () => {
+    const daily = await startCoordinator({
+      seed: 'daily',
+      settings: { SUB_ORGANIZATION_LIMITS: 'recordedBytesPerDay=20000' },
+    });
+    try {
+      const keys = [daily.newKey(), daily.newKey()];
+      const [filled, sibling] = [await foundIn(daily, keys[0]!), await foundIn(daily, keys[1]!)];
+      const tag = (client: Pick<StampingClient, 'submit'>, userTagName: string) =>
+        client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName, userIds: [] });
+      const own = daily.clientFor(keys[0]!, filled);
+      const upload = (number: number) =>
+        own.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
+          smartContractAddress: `0x${String(number).padStart(40, '0')}`,
+          smartContractInterface: JSON.stringify([{ type: 'function', name: 'f', inputs: [] }]).padEnd(9_000),
+          type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+          label: `large ${number}`,
+        });
+      await upload(1);
+      await upload(2);
+      expect(await refusal(upload(3))).toMatchObject({
+        status: 429,
+        message: textLike(
+          /may have 20000 bytes of signed bodies recorded in a day .*: there are 18\d\d\d, .* adds 9\d\d\d/,
+        ),
+      });
+      await tag(own, 'short');
+      await tag(daily.clientFor(keys[1]!, sibling), 'of a sibling');
+      await tag(daily.client, 'of the parent');
+      daily.clock.advance('24h');
+      await upload(3);
+      againAsRecorded(await daily.events(`organization-${filled}`), await daily.events());
+    } finally {
+      await daily.close();
+    }
+  });
+
   test('on names are 255 characters', async () => {
     const rename = (organizationName: string) =>
       limited.client.submit('ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME', { organizationName });

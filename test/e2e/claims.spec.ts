@@ -29,8 +29,10 @@ beforeAll(async () => {
   coordinator = await startCoordinator({
     at: new Date(),
     settings: {
+      PASSKEY_COUNTERS: 'strict',
       PROXY_RATE_LIMIT_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+      PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONTACT: '0',
     },
@@ -184,15 +186,15 @@ describe('an API key of somebody else in a public sign-up', () => {
     await until('the order is recorded', async () => (await recordsOf(key.publicKey)).length === 3);
     expect(await asks(key)).toBe(older);
     expect(await recordsOf(key.publicKey)).toEqual([
-      expect.objectContaining({ organizationId: newer, by: 'found-request' }),
-      expect.objectContaining({ organizationId: older, by: 'request', outranks: true }),
-      expect.objectContaining({ organizationId: third, by: 'request' }),
+      expect.objectContaining({ organizationId: newer, provedBy: 'resolved-request' }),
+      expect.objectContaining({ organizationId: older, provedBy: 'request', outranks: true }),
+      expect.objectContaining({ organizationId: third, provedBy: 'request' }),
     ]);
     expect(await coordinator.events(organizationStream(newer))).toContainEqual(
       expect.objectContaining({
         data: expect.objectContaining({
           decision: expect.objectContaining({
-            found: { parentOrganizationId: coordinator.organizationId, by: 'first-assertion' },
+            resolution: { parentOrganizationId: coordinator.organizationId, rule: 'first-assertion' },
           }) as unknown,
         }) as unknown,
       }),

@@ -287,6 +287,14 @@ describe('what changes between the votes', () => {
     });
     const refused = await refusal(carol.client.approve(asked.fingerprint));
     expect(refused).toMatchObject({ status: 403, code: 7, turnkeyErrorCode: 'REQUEST_NOT_AUTHORIZED' });
+    // The policy is named, and the outcomes are those that this vote would have led to.
+    const { message, policyEvaluations } = denial(refused);
+    expect(message).toBe(`The following policies denied this action: ${forbidding}`);
+    expect(policyEvaluations?.map((one) => [one.policyId, one.outcome])).toEqual([
+      [builtIn, 'OUTCOME_DENY_IMPLICIT'],
+      [policyId, 'OUTCOME_ALLOW'],
+      [forbidding, 'OUTCOME_DENY_EXPLICIT'],
+    ]);
     expect((await read(alice.client, asked.id)).status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
     expect((await read(alice.client, asked.id)).votes).toHaveLength(2);
     await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId: forbidding });

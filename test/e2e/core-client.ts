@@ -48,11 +48,17 @@ interface Internals {
 
 // The file of the class: the package's index also loads what only a browser has.
 const file = new URL('../../node_modules/@turnkey/core/dist/__clients__/core.mjs', import.meta.url).pathname;
+const file2 = new URL('../../node_modules/@turnkey/core-2/dist/__clients__/core.mjs', import.meta.url).pathname;
+const attested = new URL('../../node_modules/@turnkey/core-2/dist/__stampers__/attested/base.mjs', import.meta.url);
 interface Opened {
   new (config: object, apiKeyStamper: object): CoreClient & Internals;
 }
-const { TurnkeyClient } = (await import(file)) as {
+const { TurnkeyClient } = (await import(file)) as { TurnkeyClient: Opened };
+const { TurnkeyClient: TurnkeyClient2 } = (await import(file2)) as {
   TurnkeyClient: Opened;
+};
+const { AttestedStamper } = (await import(attested.pathname)) as {
+  AttestedStamper: new (apiKeyStamper: object) => object;
 };
 
 /** Keys and sessions of one person's browser, which keeps both where node has nothing (IndexedDB and its like). */
@@ -73,9 +79,11 @@ class BrowserStore {
 
   setTemporaryPublicKey = (publicKey: string): void => void (this.current = publicKey);
   clearTemporaryPublicKey = (): void => undefined;
-  sign = (message: string): Promise<string> => {
-    const key = Buffer.from(this.keys.get(this.current)!.privateKey, 'hex');
-    return Promise.resolve(Buffer.from(p256.sign(Buffer.from(message), key)).toString('hex'));
+  getTemporaryPublicKey = (): string => this.current;
+  sign = (message: string, format = 'raw', publicKey = this.current): Promise<string> => {
+    const key = Buffer.from(this.keys.get(publicKey)!.privateKey, 'hex');
+    const signature = p256.sign(Buffer.from(message), key, { format: format === 'der' ? 'der' : 'compact' });
+    return Promise.resolve(Buffer.from(signature).toString('hex'));
   };
 
   stamp = (body: string): Promise<object> => {
@@ -101,13 +109,39 @@ interface Devices {
   useWallet(stamp: (body: string) => Stamped): void;
 }
 
-/** The published client, unmodified, for one person. `store` has the keys that it makes. */
-export function coreClient(config: {
+/** What the tests use of its second major version, which has other calls for codes. */
+export interface CoreClient2 {
+  initOtp(params: object): Promise<{ otpId: string; otpEncryptionTargetBundle: string }>;
+  createApiKeyPair(): Promise<string>;
+  signUpWithOtp(params: object): Promise<{ sessionToken: string }>;
+  loginWithOtp(params: object): Promise<{ sessionToken: string }>;
+  createWallet(params: object): Promise<string>;
+  signMessage(params: object): Promise<{ r: string; s: string; v: string }>;
+  readonly httpClient: CoreClient['httpClient'];
+}
+
+/** That version, unmodified, for one person. */
+export function coreClient2(config: CoreConfig): { readonly client: CoreClient2; readonly store: BrowserStore } {
+  const store = new BrowserStore();
+  const client = new TurnkeyClient2(config, store) as unknown as CoreClient2 & Internals & { attestedStamper: object };
+  client.storageManager = store;
+  client.attestedStamper = new AttestedStamper(store);
+  client.httpClient = client.createHttpClient();
+  return { client, store };
+}
+
+interface CoreConfig {
   readonly apiBaseUrl: string;
   readonly authProxyUrl: string;
   readonly authProxyConfigId: string;
   readonly organizationId: string;
-}): { readonly client: CoreClient & Devices; readonly store: BrowserStore } {
+}
+
+/** The published client, unmodified, for one person. `store` has the keys that it makes. */
+export function coreClient(config: CoreConfig): {
+  readonly client: CoreClient & Devices;
+  readonly store: BrowserStore;
+} {
   const store = new BrowserStore();
   const client = new TurnkeyClient(config, store);
   client.storageManager = store;

@@ -209,13 +209,13 @@ describe('a DENY denies what it cannot read:', () => {
       {
         policyId: deny,
         outcome: 'OUTCOME_DENY_IMPLICIT',
-        of: 'parameters.payloads[0]',
+        payload: 'parameters.payloads[0]',
         clause: { name: 'condition', outcome: 'false', text },
       },
       {
         policyId: deny,
         outcome: 'OUTCOME_DENY_EXPLICIT',
-        of: 'parameters.payloads[2]',
+        payload: 'parameters.payloads[2]',
         clause: { name: 'condition', outcome: 'true', text },
       },
     ]);
@@ -228,11 +228,11 @@ test('each of several payloads needs an ALLOW, and any policy may give it', asyn
   const [one, other] = [typed({ chainId: 1 }), typed({ chainId: 5 })];
   const first = await policy('ALLOW', { condition: `${signing} && eth.eip_712.domain.chain_id == 1` });
   expect(await saidBy(first, signTyped(alice.client, one, other))).toEqual([
-    { policyId: first, outcome: 'OUTCOME_ALLOW', of: 'parameters.payloads[0]' },
+    { policyId: first, outcome: 'OUTCOME_ALLOW', payload: 'parameters.payloads[0]' },
     {
       policyId: first,
       outcome: 'OUTCOME_DENY_IMPLICIT',
-      of: 'parameters.payloads[1]',
+      payload: 'parameters.payloads[1]',
       clause: { name: 'condition', outcome: 'false', text: 'eth.eip_712.domain.chain_id == 1' },
     },
   ]);
@@ -256,7 +256,7 @@ describe('at a vote as at the submit', () => {
     expect(asked).toMatchObject(waits);
     const deny = await policy('DENY', { condition: `eth.eip_712.domain.verifying_contract == '${evil}'` });
     expect(await saidBy(deny, bob.client.approve(asked.fingerprint))).toContainEqual(
-      objectWith({ outcome: 'OUTCOME_DENY_EXPLICIT', of: 'parameters.payloads[1]' }),
+      objectWith({ outcome: 'OUTCOME_DENY_EXPLICIT', payload: 'parameters.payloads[1]' }),
     );
     expect(await read(asked)).toMatchObject({ ...waits, votes: [{ userId: alice.userId }] });
     await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId: policyIds.pop()! });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
@@ -151,7 +152,7 @@ test('limits of the API count who calls the auth proxy, not the auth proxy', asy
         'x-auth-proxy-config-id': limited.root.authProxyConfigId,
         'x-forwarded-for': address,
       },
-      body: JSON.stringify({ otpId: limited.organizationId, otpCode: '000000000' }),
+      body: JSON.stringify({ otpId: randomUUID(), otpCode: '000000000' }),
     });
   const one = await Promise.all(Array.from({ length: 60 }, () => verify('203.0.113.66')));
   const others = await Promise.all(Array.from({ length: 20 }, (_, number) => verify(`203.0.113.${number}`)));
@@ -412,8 +413,8 @@ describe('slow requests', () => {
     new Promise<string>((resolve, reject) => {
       const socket = connect(Number(new URL(coordinator.url).port), '127.0.0.1');
       let said = '';
-      // Each byte is progress, and yet it is too slow.
-      const dripping = setInterval(() => trickle && socket.write(trickle), 100);
+      // Each byte is progress, and yet it is too slow; and they are fewer parts than a body may have.
+      const dripping = setInterval(() => trickle && socket.write(trickle), 200);
       const late = setTimeout(() => socket.destroy(new Error(`still open, after: ${said}`)), 12_000);
       socket.on('data', (chunk) => (said += String(chunk)));
       socket.on('error', (error) => (said === '' ? reject(error) : undefined));
@@ -485,7 +486,7 @@ test('a sign-up with more OIDC tokens than a user may have costs no request to t
   }
 });
 
-test('a copy that is started to look at it sends nothing', async () => {
+test('a copy that is started to look at it answers queries, refuses activities and votes, and sends nothing', async () => {
   const receiver = await WebhookReceiver.start();
   const lines: string[] = [];
   const log = new Writable({
@@ -495,26 +496,43 @@ test('a copy that is started to look at it sends nothing', async () => {
     },
   });
   try {
-    const settings = { RESTORED: 'true', VOTE_NOTICES: 'true', ALLOW_PRIVATE_NETWORK: 'true' };
+    const settings = { VOTE_NOTICES: 'true', ALLOW_PRIVATE_NETWORK: 'true' };
     const copy = await startCoordinator({ settings, logLevel: 'warn', log });
     running.push(copy);
-    expect(lines.join('')).toContain('RESTORED is true: this is a copy to look at');
+    const ann = await copy.createUser('Ann', { userEmail: 'ann@example.com' });
+    await copy.createUser('Bob', { userEmail: 'bob@example.com' });
+    await copy.createPolicy({ policyName: 'two', condition: 'true', consensus: 'approvers.count() >= 2' });
+    const asked = await ann.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'x', userIds: [] });
+    expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
     await copy.client.submit('ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT', {
       name: 'all',
       url: receiver.url,
       subscriptions: [{ eventType: 'ACTIVITY_UPDATES' }],
     });
-    const ann = await copy.createUser('Ann', { userEmail: 'ann@example.com' });
-    await copy.createUser('Bob', { userEmail: 'bob@example.com' });
+    await copy.settled();
+    const sent = [copy.messages().length, receiver.received.length];
+    await copy.restart({ settings: { RESTORED: 'true' } });
+    const before = await copy.recorded();
+    expect(lines.join('')).toContain('RESTORED is true: this server is read-only');
     const otp = { otpType: 'OTP_TYPE_EMAIL', contact: 'ann@example.com', appName: 'x' };
-    await copy.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', otp);
-    await copy.createPolicy({ policyName: 'two', condition: 'true', consensus: 'approvers.count() >= 2' });
-    const asked = await ann.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'x', userIds: [] });
-    expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    for (const [type, parameters] of [
+      ['ACTIVITY_TYPE_INIT_OTP_V3', otp],
+      ['ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'y', userIds: [] }],
+      ['ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint: asked.fingerprint }],
+      ['ACTIVITY_TYPE_REJECT_ACTIVITY', { fingerprint: asked.fingerprint }],
+    ] as const) {
+      const refused = await refusal(copy.client.submit(type, parameters));
+      expect([type, refused.status, refused.message]).toEqual([type, 503, expect.stringContaining('read-only')]);
+    }
+    const { activity } = await copy.client.query<{ activity: { status: string } }>('get_activity', {
+      activityId: asked.id,
+    });
+    expect(activity.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    expect(await copy.recorded()).toEqual(before);
     // Whatever was on its way has gone when the coordinator has let go of everything.
     await copy.close();
     running.pop();
-    expect([copy.messages(), receiver.received.length]).toEqual([[], 0]);
+    expect([copy.messages().length, receiver.received.length]).toEqual(sent);
   } finally {
     await receiver.close();
   }

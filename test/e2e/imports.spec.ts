@@ -89,8 +89,8 @@ test('imports of users who were deleted end with them', async () => {
   const events = await coordinator.events();
   expect(events.slice(-4).map(({ type }) => type)).toEqual([
     'UserDeleted',
-    'ImportEnded',
-    'ImportEnded',
+    'ImportClosed',
+    'ImportClosed',
     'ActivityCompleted',
   ]);
 });

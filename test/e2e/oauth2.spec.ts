@@ -90,6 +90,8 @@ test('a login at X leads to a session, with the published clients, and without a
     nonce: nonceFor(key.publicKey),
     iat: seconds,
     exp: seconds + 300,
+    // Whose mended clock ends it.
+    organization_id: coordinator.organizationId,
   });
   await service.oauthLogin({ organizationId, oidcToken, publicKey: key.publicKey });
   const ann = new StampingClient(coordinator.url, organizationId, key, coordinator.clock);

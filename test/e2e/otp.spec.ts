@@ -318,6 +318,26 @@ describe('older versions', () => {
   });
 });
 
+test('a contact counts by whatever spelling, and is shown as it was given', async () => {
+  const coordinator = await started();
+  const given = 'Zoe\u0308@M\u00fcnchen.de';
+  const { organizationId, userId } = await subOrganization(coordinator, { userEmail: given });
+  const { init, auth } = logins(coordinator, organizationId);
+  for (const contact of ['zo\u00eb@mu\u0308nchen.de', 'ZOe\u0308@xn--mnchen-3ya.de']) {
+    const otpId = await init(contact);
+    const login = await auth(otpId, await codeOf(coordinator, otpId), {
+      targetPublicKey: coordinator.newKey().publicKey,
+    });
+    expect(resultOf(login)).toMatchObject({ userId });
+  }
+  const { user } = await coordinator.client.query<{ user: object }>('get_user', { organizationId, userId });
+  expect(user).toMatchObject({ userEmail: given });
+  for (const filterValue of ['zo\u00eb@m\u00fcnchen.de', given]) {
+    const asked = { filterType: 'EMAIL', filterValue } as const;
+    expect(await coordinator.client.query('list_suborgs', asked)).toEqual({ organizationIds: [organizationId] });
+  }
+});
+
 describe('a code', () => {
   test('is locked by three wrong guesses, also of twenty at once; the right one does not open it then', async () => {
     const coordinator = await started();
@@ -331,7 +351,7 @@ describe('a code', () => {
     expect(await outcomes([auth(otpId, code), auth(otpId, code)])).toEqual({ right: 0, wrong: 2 });
     const types = await typesOf(coordinator, organizationId, before);
     // What came after the lock has left nothing.
-    expect([count(types, 'OtpGuessFailed'), count(types, 'OtpEnded'), count(types, 'ActivityFailed')]).toEqual([
+    expect([count(types, 'OtpGuessFailed'), count(types, 'OtpInvalidated'), count(types, 'ActivityFailed')]).toEqual([
       3, 1, 3,
     ]);
     expect(types).toHaveLength(3 * 3 + 1);
@@ -351,7 +371,7 @@ describe('a code', () => {
     const events = await coordinator.events(organizationStream(organizationId));
     const failed = events.filter(({ type }) => type === 'OtpGuessFailed').length;
     const ended = events
-      .filter(({ type }) => type === 'OtpEnded')
+      .filter(({ type }) => type === 'OtpInvalidated')
       .map(({ data }) => (data as { reason: string }).reason);
     expect([right, failed, ended]).toEqual(right === 1 ? [1, Math.min(failed, 2), ['used']] : [0, 3, ['locked']]);
   });
@@ -406,7 +426,7 @@ describe('a code', () => {
     const vault = `vault-${sent.vaultId}`;
     expect(await coordinator.events(vault)).toHaveLength(1);
     const second = await init();
-    const ended = (await coordinator.events()).find(({ type }) => type === 'OtpEnded');
+    const ended = (await coordinator.events()).find(({ type }) => type === 'OtpInvalidated');
     expect(ended?.data).toEqual({ otpId, reason: 'expired', vaultId: sent.vaultId });
     expect(await coordinator.events(vault).catch(() => [])).toEqual([]);
     clock.advance('299s');
@@ -733,7 +753,7 @@ test('whatever was decided about codes comes out the same when it is decided aga
   for (const one of again) expect(one.again).toEqual(one.recorded);
   const reasons = again.flatMap(({ recorded }) =>
     (recorded as readonly OrganizationEvent[]).flatMap((event) =>
-      event.type === 'OtpEnded' ? [event.data.reason] : [],
+      event.type === 'OtpInvalidated' ? [event.data.reason] : [],
     ),
   );
   expect(new Set(reasons)).toEqual(new Set(['locked', 'used', 'replaced', 'expired']));

@@ -10,12 +10,12 @@ import {
 import { readConfig } from '../../src/config/config.js';
 import { canonicalJson } from '../../src/domain/canonical-json.js';
 import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
-import { upcast } from '../../src/ledger/upcast.js';
+import { readEvent } from '../../src/ledger/read-event.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { BootLog } from '../../src/proofs/boot-log.js';
 import { issueLeaf, issueRoot } from '../../src/proofs/certificates.js';
 import { readCoseSign1, signCoseSign1 } from '../../src/proofs/cose-sign1.js';
-import { measuredSettings } from '../../src/proofs/measure.js';
+import { measuredSettings } from '../../src/config/measured-settings.js';
 import { ProofRefused, verifyAppProof, verifyBootProof, type BootProof } from '../../src/proofs/verify.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
 import type { AppProof } from '../../src/domain/activity/app-proof.js';
@@ -333,7 +333,7 @@ describe('app proofs', () => {
     const { organizationId } = coordinator;
     const events = await coordinator.events();
     const at = events.findIndex(({ data }) => (data as { activityId?: string }).activityId === id);
-    const { type, intent, decision, vote } = upcast(events[at]!).data as Record<string, Record<string, unknown>>;
+    const { type, intent, decision, vote } = readEvent(events[at]!).data as Record<string, Record<string, unknown>>;
     const timestampMs = String(coordinator.clock.now());
     expect(said).toEqual([
       {

@@ -26,6 +26,9 @@ const ask = <Answer = Record<string, unknown>>(path: string, request: object = {
 const nowhere = '00000000-0000-4000-8000-000000000000';
 const at = { seconds: '1767225600', nanos: '0' };
 
+/** Lists that are empty whatever is asked, so they name nothing that could be unknown. */
+const alwaysEmpty = ['get_mfa_policies', 'get_mfa_status', 'get_session_profiles'];
+
 describe('every query', () => {
   test('is asked below', () => {
     expect(Object.keys(querySamples(furnished))).toEqual(queries.map(({ path }) => path));
@@ -39,7 +42,10 @@ describe('every query', () => {
     queries.flatMap(({ path }) =>
       path === 'get_api_keys' || path.startsWith('get_')
         ? [path].filter(
-            (name) => !name.startsWith('get_organization') && name !== 'get_auth_proxy_config' && name !== 'get_event',
+            (name) =>
+              !name.startsWith('get_organization') &&
+              !alwaysEmpty.includes(name) &&
+              !['get_active_policies', 'get_auth_proxy_config', 'get_event'].includes(name),
           )
         : [],
     ),
@@ -51,6 +57,16 @@ describe('every query', () => {
     const refused = await refusal(ask(path, { ...sample, [Object.keys(sample)[0]!]: unknown }));
     expect(refused).toMatchObject({ status: 404, code: 5, message: textLike(`\`${unknown}\``) });
   });
+});
+
+test.each(
+  Object.entries({
+    mfaPolicies: 'get_mfa_policies',
+    mfaStatuses: 'get_mfa_status',
+    sessionProfiles: 'get_session_profiles',
+  }),
+)('%s is empty', async (list, path) => {
+  expect(await ask(path, querySamples(furnished)[path])).toEqual({ [list]: [] });
 });
 
 describe('users and credentials', () => {

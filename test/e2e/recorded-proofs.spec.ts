@@ -27,6 +27,7 @@ beforeAll(async () => {
       ...identities.settings,
       PROXY_RATE_LIMIT_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+      PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONTACT: '0',
     },
@@ -661,7 +662,7 @@ describe('a recorded stamp', () => {
     expect(await refusal(attempt)).toMatchObject({ status: 403 });
     // The code is as good as before, so it is not in the denial either.
     const listed = async () => JSON.stringify(await coordinator.client.query('list_denials'));
-    await until('the denial is listed', async () => (await listed()).includes(otpId));
+    await until('the denial is listed', async () => (await listed()).includes(maker.userId));
     expect(await listed()).not.toContain(otpCode);
   });
 });

@@ -541,7 +541,7 @@ describe('policies', () => {
     expect(await refusal(sign(elsewhere))).toMatchObject({ status: 403 });
     // One that is allowed does not take another with it.
     expect(denial(await refusal(sign(permit, elsewhere))).policyEvaluations).toContainEqual(
-      objectWith({ outcome: 'OUTCOME_DENY_IMPLICIT', of: 'parameters.payloads[1]' }),
+      objectWith({ outcome: 'OUTCOME_DENY_IMPLICIT', payload: 'parameters.payloads[1]' }),
     );
   });
 

@@ -18,7 +18,7 @@ let coordinator: TestCoordinator;
 let organizationId: string;
 
 beforeAll(async () => {
-  coordinator = await startCoordinator({ settings: sampleSettings });
+  coordinator = await startCoordinator({ settings: { ...sampleSettings, PASSKEY_COUNTERS: 'strict' } });
   organizationId = coordinator.organizationId;
 });
 

@@ -106,6 +106,7 @@ describe('operators', () => {
       );
     };
     const before = await read();
+    const started = performance.now();
     const { client } = await coordinator.createUser('Nobody');
     await refusal(client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'tag' }));
     await client.query('whoami');
@@ -118,6 +119,8 @@ describe('operators', () => {
     expect(grown('countersign_decisions_total{outcome="allow",type="ACTIVITY_TYPE_CREATE_USERS_V4"}')).toBe(1);
     expect(grown('countersign_decisions_total{outcome="deny",type="ACTIVITY_TYPE_CREATE_USER_TAG"}')).toBe(1);
     expect(grown('countersign_append_seconds_count')).toBe(1);
+    expect(grown('countersign_append_seconds_sum')).toBeGreaterThan(0);
+    expect(grown('countersign_append_seconds_sum')).toBeLessThan((performance.now() - started) / 1000);
     expect(grown('countersign_append_requests_sum')).toBe(1);
     expect(grown('countersign_read_model_position{model="users"}')).toBeGreaterThan(0);
     for (const name of [

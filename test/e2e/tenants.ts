@@ -6,12 +6,17 @@ import { readConfig } from '../../src/config/config.js';
 import { derivedId } from '../../src/ledger/ids.js';
 import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
-import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { createLogger } from '../../src/http/logger.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
-import { generateApiKeyPair, ManualClock, SeededRandomness, StampingClient } from '../../src/testing/index.js';
+import {
+  generateApiKeyPair,
+  ManualClock,
+  SeededRandomness,
+  StampingClient,
+  type ApiKeyPair,
+} from '../../src/testing/index.js';
 
 /** An organization whose one user is its root user. */
 export interface Tenant {
@@ -20,19 +25,22 @@ export interface Tenant {
   readonly client: StampingClient;
 }
 
+type Founded = Omit<Tenant, 'client'> & { readonly key: ApiKeyPair };
+
 /** A coordinator with two organizations that have nothing to do with each other, and a sub-organization of the first. */
 export async function startTenants(settings: Readonly<Record<string, string>> = {}) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const randomness = new SeededRandomness('tenants');
   const store = new InMemoryEventStore();
 
-  async function found(name: string, parentOrganizationId?: string) {
-    const key = generateApiKeyPair((count) => randomness.bytes(count));
+  const newKey = () => generateApiKeyPair((count) => randomness.bytes(count));
+
+  async function found(name: string): Promise<Founded> {
+    const key = newKey();
     const organizationId = derivedId('organization', name);
     const userId = derivedId('user', name);
-    const parent = parentOrganizationId === undefined ? {} : { parentOrganizationId };
     const facts: readonly OrganizationEvent[] = [
-      { type: 'OrganizationCreated', data: { organizationId, name, ...parent } },
+      { type: 'OrganizationCreated', data: { organizationId, name } },
       { type: 'UserCreated', data: { userId, userName: `Root of ${name}`, userTags: [] } },
       {
         type: 'ApiKeyCreated',
@@ -59,24 +67,29 @@ export async function startTenants(settings: Readonly<Record<string, string>> = 
     return { organizationId, userId, key };
   }
 
-  /** What earlier releases recorded in the parent after they had founded a sub-organization. */
-  async function confirm(parentOrganizationId: string, subOrganizationId: string) {
-    const stream = organizationStream(parentOrganizationId);
-    let last: RecordedEvent | undefined;
-    for await (const event of store.read(stream)) last = event;
-    const { revision, metadata } = last!;
-    const id = derivedId(stream, subOrganizationId);
-    const cause = { at: clock.now(), schemaVersion: 1, $correlationId: subOrganizationId, $causationId: id };
-    const said = { type: 'SubOrganizationCreated', data: { subOrganizationId, name: 'Child' } };
-    const { hash: before } = metadata as EventMetadata;
-    const hash = chainEvent(before, { stream, revision: revision + 1, id, ...said, metadata: cause });
-    await store.append(stream, [{ id, ...said, metadata: { ...cause, hash } }], revision);
+  async function foundUnder({ client }: Tenant): Promise<Founded> {
+    const key = newKey();
+    const { result } = await client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName: 'Child',
+      rootUsers: [
+        {
+          userName: 'Root of Child',
+          apiKeys: [{ apiKeyName: 'root', publicKey: key.publicKey, curveType: 'API_KEY_CURVE_P256' }],
+          authenticators: [],
+          oauthProviders: [],
+        },
+      ],
+      rootQuorumThreshold: 1,
+    });
+    const { subOrganizationId, rootUserIds } = Object.values(result)[0] as {
+      subOrganizationId: string;
+      rootUserIds: string[];
+    };
+    return { organizationId: subOrganizationId, userId: rootUserIds[0]!, key };
   }
 
   const parent = await found('Parent');
-  const child = await found('Child', parent.organizationId);
   const stranger = await found('Stranger');
-  await confirm(parent.organizationId, child.organizationId);
   const logger = createLogger('silent');
   const projecting = projectInMemory();
   const config = readConfig({ PORT: '0', ...settings });
@@ -92,16 +105,17 @@ export async function startTenants(settings: Readonly<Record<string, string>> = 
   });
   await coordinator.app.listen(0, '127.0.0.1');
   const url = await coordinator.app.getUrl();
-  const tenant = ({ organizationId, userId, key }: typeof parent): Tenant => ({
+  const tenant = ({ organizationId, userId, key }: Founded): Tenant => ({
     organizationId,
     userId,
     client: new StampingClient(url, organizationId, key, clock),
   });
+  const founder = tenant(parent);
   return {
     url,
     clock,
-    parent: tenant(parent),
-    child: tenant(child),
+    parent: founder,
+    child: tenant(await foundUnder(founder)),
     stranger: tenant(stranger),
     messages: () => [...kept.messages],
     close: () => coordinator.close(),

@@ -1,13 +1,15 @@
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Vote } from '../../src/domain/activity/events.js';
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import { emptyTail, seal } from '../../src/ledger/seal.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
-import { unpack } from '../golden/data-folder.js';
+import { goldenStream } from '../golden/streams.js';
 
 // What every spec of this folder rests on: a store that does not verify cannot be closed without a word (test/replay/verified-at-close.ts).
 
@@ -16,8 +18,21 @@ let file: string;
 
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'countersign-verified-'));
-  await unpack('3a7d3c6', dataDir);
   file = join(dataDir, 'events.db');
+  const store = await SqliteEventStore.open(file);
+  const events = goldenStream('consensus.v1');
+  // Its organization needs the vault with the key of its auth proxy.
+  const enabled = events.find(({ type }) => type === 'AuthProxyEnabled')!.data as { vaultId: string };
+  const vault = `vault-${enabled.vaultId}`;
+  const cause = { at: 1, $correlationId: randomUUID(), $causationId: randomUUID() };
+  const secret = { type: 'SecretSealed', data: { name: 'a secret' }, metadata: cause };
+  await store.append(vault, seal(vault, emptyTail, [secret]).events, 'no-stream');
+  await store.append(
+    events[0]!.stream,
+    events.map(({ id, type, data, metadata }) => ({ id, type, data, metadata })),
+    'no-stream',
+  );
+  await store.close();
 });
 afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
@@ -53,7 +68,6 @@ async function linkedAnew(events: readonly RecordedEvent[]): Promise<InMemoryEve
   const hashes = new Map<string, string>();
   for (const { stream, revision, id, type, data, metadata } of events) {
     if (stream.startsWith('vault-')) {
-      // Vaults have no links.
       await store.append(stream, [{ id, type, data, metadata }], revision === 0 ? 'no-stream' : revision - 1);
       continue;
     }
@@ -83,7 +97,9 @@ test('one with a changed event does not, the event is named, and the file is let
   ) as [string, number];
   const store = await SqliteEventStore.open(file);
   await expect(store.close()).rejects.toThrow(`what was recorded does not verify:\n${stream} @ ${revision}: `);
-  inFile(`database.exec("UPDATE events SET data = replace(data, 'EFFECT_DENY', 'EFFECT_ALLOW')");`);
+  inFile(`
+    const back = "UPDATE events SET data = replace(data, 'EFFECT_DENY', 'EFFECT_ALLOW') WHERE stream = ? AND revision = ?";
+    database.prepare(back).run('${stream}', ${revision});`);
   await (await SqliteEventStore.open(file)).close();
 });
 
@@ -107,8 +123,8 @@ test('a history with a decision that should have been another does not pass', as
       (data as { decision: { outcome: string } }).decision.outcome === 'consensus-needed',
   );
   const { stream, revision, data } = events[at]!;
-  const { decision, ...rest } = data as { decision: { policies: readonly object[] } };
-  events[at] = { ...events[at]!, data: { ...rest, decision: { ...decision, policies: [] } } };
+  const { decision, ...rest } = data as { decision: { evaluations: readonly object[] } };
+  events[at] = { ...events[at]!, data: { ...rest, decision: { ...decision, evaluations: [] } } };
   const store = await linkedAnew(events);
   await expect(store.close()).rejects.toThrow(`${stream} @ ${revision}: `);
 });

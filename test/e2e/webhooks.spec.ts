@@ -307,7 +307,7 @@ test('what waits when a coordinator stops is delivered by the next one, once', a
       'ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT',
     ]);
     expect(eventIdOf(all[2]!)).toBe(eventIdOf(all[0]!));
-    expect((await second.events(leases)).map(({ type }) => type)).toContain('LeaseTaken');
+    expect((await second.events(leases)).map(({ type }) => type)).toContain('LeaseAcquired');
     const recorded = await second.events(`webhook-deliveries-${second.organizationId}`);
     expect(recorded.map(({ type }) => type)).toEqual(['WebhookAttemptFailed', 'WebhookDelivered', 'WebhookDelivered']);
   } finally {

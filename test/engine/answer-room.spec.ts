@@ -1,26 +1,35 @@
 import { answerRoom } from '../../src/engine/answer-room.js';
+import type { Slot } from '../../src/fairness/fair-slots.js';
 import { organizationPath, strangersPath, type QueuePath } from '../../src/fairness/fair-queue.js';
 
-/** Who has got in of those who asked, and how to leave. */
+/** Who has got in of those who asked, and which of them were cut off. */
 class Asked {
-  private readonly leave: (() => void)[] = [];
+  readonly slots: Slot[] = [];
+  cutOff = 0;
+  refused = 0;
   private readonly all: Promise<unknown>[] = [];
 
   constructor(path: QueuePath, count: number) {
     for (let one = 0; one < count; one += 1) {
-      this.all.push(answerRoom.enter(path).then((gone) => this.leave.push(gone)));
+      this.all.push(
+        answerRoom.enter(path).then(
+          (slot) => this.slots.push(slot),
+          () => (this.refused += 1),
+        ),
+      );
     }
   }
 
-  get inside(): number {
-    return this.leave.length;
+  /** They are read slowly from now on. */
+  slow(): void {
+    for (const slot of this.slots) slot.offer(() => (this.cutOff += 1));
   }
 
   /** All leave, those too who get in by that. */
   async end(): Promise<void> {
-    for (let gone = 0; gone < this.all.length; gone += 1) {
-      while (this.leave.length === gone) await settled();
-      this.leave[gone]!();
+    for (let left = 0; left < this.all.length - this.refused; left += 1) {
+      while (this.slots.length === left) await settled();
+      this.slots[left]!.leave();
     }
     await Promise.all(this.all);
   }
@@ -28,27 +37,40 @@ class Asked {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('large answers that a stranger does not read leave places to its siblings and its parent', async () => {
-  const greedy = new Asked(organizationPath('greedy', 'parent'), 8);
+test('large answers that one does not read make room for those of others, of whoever has most', async () => {
+  const greedy = new Asked(organizationPath('greedy', 'parent'), 12);
+  const accomplice = new Asked(organizationPath('accomplice', 'parent'), 8);
   await settled();
-  expect(greedy.inside).toBe(2);
+  expect([greedy.slots.length, accomplice.slots.length]).toEqual([12, 4]);
   const sibling = new Asked(organizationPath('sibling', 'parent'), 1);
   const others = [
-    new Asked(organizationPath('third', 'parent'), 3),
-    new Asked(strangersPath('parent', '192.0.2.1'), 3),
-    new Asked(organizationPath('fourth', 'parent'), 1),
+    new Asked(strangersPath('parent', '192.0.2.1'), 1),
+    new Asked(organizationPath('parent'), 2),
+    new Asked(organizationPath('another'), 3),
   ];
-  const parent = new Asked(organizationPath('parent'), 5);
-  const another = new Asked(organizationPath('another'), 9);
   await settled();
-  expect(sibling.inside).toBe(1);
-  // Strangers have four together, by whichever way they come, and the family eight.
-  expect(others.reduce((sum, { inside }) => sum + inside, 0)).toBe(1);
-  expect(parent.inside).toBe(4);
-  expect(another.inside).toBe(8);
-  await Promise.all([greedy, sibling, ...others, parent, another].map((asked) => asked.end()));
-  const afterwards = new Asked(organizationPath('greedy', 'parent'), 2);
+  // None is slow yet.
+  expect([sibling, ...others].map(({ slots }) => slots.length)).toEqual([0, 0, 0, 0]);
+  greedy.slow();
   await settled();
-  expect(afterwards.inside).toBe(2);
+  expect([sibling, ...others].map(({ slots }) => slots.length)).toEqual([1, 1, 2, 3]);
+  expect([greedy.cutOff, greedy.slots.length, accomplice.slots.length]).toEqual([8, 12, 5]);
+  await Promise.all([greedy, accomplice, sibling, ...others].map((asked) => asked.end()));
+  const afterwards = new Asked(organizationPath('greedy', 'parent'), 16);
+  await settled();
+  expect(afterwards.slots.length).toBe(16);
   await afterwards.end();
+});
+
+test('of those that wait, the latest of whoever has most is refused', async () => {
+  const greedy = new Asked(organizationPath('greedy', 'parent'), 300);
+  await settled();
+  expect([greedy.slots.length, greedy.refused]).toEqual([16, 44]);
+  const sibling = new Asked(organizationPath('sibling', 'parent'), 2);
+  await settled();
+  expect([greedy.refused, sibling.refused]).toEqual([46, 0]);
+  for (const slot of greedy.slots.slice(0, 2)) slot.leave();
+  await settled();
+  expect(sibling.slots.length).toBe(1);
+  await Promise.all([greedy.end(), sibling.end()]);
 });

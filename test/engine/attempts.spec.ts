@@ -46,7 +46,6 @@ async function started(exclusive: boolean) {
     store,
     clock,
     coordinator,
-    vault: prepare.vault,
     /** Vaults that the read model has not yet seen named. */
     stale,
     create: (walletName: string) => coordinator.submit(root.key, type, aWallet(walletName)),
@@ -166,6 +165,34 @@ test('what the store refuses for its size is refused for good: its vault is gone
   expect(await vaults()).toEqual([]);
 });
 
+test('an activity that fails once it is prepared is answered when its vault is gone', async () => {
+  const { store, clock, coordinator, vaults } = await started(true);
+  const bob = await coordinator.createUser('Bob');
+  await coordinator.createPolicy({
+    condition: "activity.kind == 'CREATE_WALLET'",
+    consensus: 'approvers.count() >= 2',
+  });
+  const fingerprints: string[] = [];
+  for (let count = 0; count < 2; count += 1) {
+    clock.advance('1s');
+    const activity = await coordinator.submit(bob.key, type, aWallet('same'));
+    expect(activity.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    fingerprints.push(activity.fingerprint);
+  }
+  // Both are sealed before either is decided, so the second meets the name that the first has taken.
+  const sealing = new Gate();
+  store.overtake = (one) => (one.startsWith('vault-') ? sealing.passed() : Promise.resolve());
+  const votes = fingerprints.map((fingerprint) =>
+    coordinator.submit(coordinator.root.key, 'ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint }),
+  );
+  await until('both seal what they have made', () => sealing.waiting.length === 2);
+  store.overtake = () => Promise.resolve();
+  for (const seal of sealing.waiting) seal();
+  const answers = await Promise.all(votes);
+  expect(await vaults()).toHaveLength(1);
+  expect(answers.map(({ status }) => status).sort()).toEqual(['ACTIVITY_STATUS_COMPLETED', 'ACTIVITY_STATUS_FAILED']);
+});
+
 test('what is decided alone after a batch that was too large has its secrets still, whatever the batch refused', async () => {
   const { inner, store, clock, coordinator, create, vaults } = await started(false);
   const beside = new SteeredStore(inner, false);
@@ -233,28 +260,3 @@ test('an attempt that is half an hour old is not recorded: what it needs is prep
   const created = (await coordinator.events(stream)).find(({ type: name }) => name === 'WalletCreated')!;
   expect(`vault-${(created.data as { vaultId: string }).vaultId}`).toBe(sealed[1]);
 });
-
-test.each([
-  ['shared', false],
-  ['one process’s own', true],
-] as const)(
-  'what an earlier release has sealed goes when its organization’s stream does not name it; the store is %s',
-  async (_what, exclusive) => {
-    const { clock, coordinator, create, vault, vaults, sweep } = await started(exclusive);
-    // It did not say for what: a vault of a wallet, one of an attempt that lost, one of an organization without a stream.
-    const secrets = [{ name: 'seed', secret: Buffer.alloc(32, 1) }];
-    const [named, lost, elsewhere] = ['a', 'b', 'c'].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`);
-    await vault.seal(named!, organizationId, secrets);
-    await vault.seal(lost!, organizationId, secrets);
-    await vault.seal(elsewhere!, '00000000-0000-4000-8000-0000000000ff', secrets);
-    const wallet = { walletId: '00000000-0000-4000-8000-0000000000aa', walletName: 'old', imported: false };
-    await coordinator.record({ type: 'WalletCreated', data: { ...wallet, vaultId: named! } });
-    expect(await sweep()).toEqual([]);
-    clock.advance('2h');
-    await create('later');
-    expect(await sweep()).toEqual([lost]);
-    expect(await vaults()).toEqual(expect.arrayContaining([`vault-${named}`, `vault-${elsewhere}`]));
-    expect(await vaults()).not.toContain(`vault-${lost}`);
-    await coordinator.close();
-  },
-);

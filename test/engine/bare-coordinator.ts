@@ -24,7 +24,7 @@ import { highestCounter } from '../../src/read-models/claims.js';
 import { activityOf, findByFingerprint } from '../../src/read-models/activities.js';
 import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
-import { halfRecorded, recordedByParent } from '../../src/read-models/sub-organizations.js';
+import { recordedByParent, unfoundedIn } from '../../src/read-models/sub-organizations.js';
 import { apiKeyPairFromPrivate, generateApiKeyPair, stampBody, type ApiKeyPair } from '../../src/stamps/sign.js';
 import { readStamp, verifyApiKeyStamp } from '../../src/stamps/verify.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
@@ -114,6 +114,7 @@ export class BareCoordinator {
     const known: KnownActivities = {
       checkpoint: () => runner.checkpoint('activities'),
       findByFingerprint: (organization, fingerprint) => findByFingerprint(rows, organization, fingerprint),
+      wasDenied: () => false,
       async read(organization, activityId, position) {
         if (position !== undefined) await runner.passed(position, 2_000);
         return activityOf(rows, organization, activityId);
@@ -123,6 +124,7 @@ export class BareCoordinator {
       decided: () => undefined,
       spent: () => undefined,
       appended: (_seconds, batch) => this.counts.appends.push(batch),
+      appendFailed: () => undefined,
       conflict: () => (this.counts.conflicts += 1),
       folded: () => undefined,
     };
@@ -138,6 +140,8 @@ export class BareCoordinator {
       known,
       denials: new DenialLog(this.store, this.clock),
       counters: {
+        isStrict: true,
+        notGrown: () => undefined,
         highest: (family, { credentialId, publicKey }) =>
           Promise.resolve(highestCounter(rows, family, credentialId, publicKey)),
       },
@@ -167,14 +171,9 @@ export class BareCoordinator {
       this.store,
       {
         recorded: (organization) => recordedByParent(rows, organization),
-        recordedByNow: async (organization) => {
-          await this.runner.passed((await this.store.head()) ?? -1n, 2_000);
-          return recordedByParent(rows, organization);
-        },
-        unfounded: () => halfRecorded(rows, 'unfounded'),
-        unconfirmed: () => halfRecorded(rows, 'unconfirmed'),
+        unfounded: () => unfoundedIn(rows),
       },
-      { failed: nothing, finished: nothing, ignored: nothing, ...reports },
+      { failed: nothing, finished: nothing, ...reports },
     );
   }
 

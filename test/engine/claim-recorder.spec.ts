@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { claimStream } from '../../src/domain/organization/claims.js';
 import { ClaimRecorder } from '../../src/engine/claim-recorder.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
@@ -7,28 +6,27 @@ import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { Projector } from '../../src/read-models/projector.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
 import { until } from '../e2e/until.js';
+import { goldenLines, goldenStream } from '../golden/streams.js';
 import { storeOf } from '../replay/store-of.js';
 
-const child = 'acfbdea9-01af-8f83-8d74-bbcf4b250a04';
-/** The child is deleted from there on. */
-const end = 119;
+const family = goldenStream('family.v1');
+const ofChild = goldenLines('family-child.v1');
+const { stream } = goldenStream('family-child.v1')[0]!;
+const child = stream.replace('organization-', '');
+const isFounding = ({ data }: RecordedEvent) => (data as { subOrganizationId?: string }).subOrganizationId === child;
+const parsed = (lines: readonly string[]) => lines.map((line) => JSON.parse(line) as RecordedEvent);
+/** Until the child is deleted. */
+const lines = ofChild.slice(
+  0,
+  parsed(ofChild).findIndex(({ type }) => type === 'OrganizationDeleted'),
+);
 
-async function recorded(name: string): Promise<readonly string[]> {
-  const lines = await readFile(new URL(`../golden/${name}.v1.jsonl`, import.meta.url), 'utf8');
-  return lines.split('\n').filter(Boolean);
-}
-
-const eventsOf = (lines: readonly string[]): readonly RecordedEvent[] =>
-  lines.map((line) => JSON.parse(line) as RecordedEvent).filter(({ position }) => Number(position) < end);
-
-test('the proofs of a store from before the order are recorded 256 at a time', async () => {
-  const family = eventsOf(await recorded('family'));
-  const lines = await recorded('family-child');
-  const founded = family.find(({ data }) => (data as { subOrganizationId?: string }).subOrganizationId === child)!;
+test('proofs that wait for their place in the order are recorded 256 at a time', async () => {
+  const founded = family.find(isFounding)!;
   const twins = Array.from({ length: 100 }, (_, at) => child.replace(/.{4}$/, String(1_000 + at)));
   const history = twins.flatMap((twin) => [
-    { ...founded, data: { subOrganizationId: twin, name: twin } },
-    ...eventsOf(lines.map((line) => line.replaceAll(child, twin))),
+    { ...founded, data: { subOrganizationId: twin, name: twin, founding: [] } },
+    ...parsed(lines.map((line) => line.replaceAll(child, twin))),
   ]);
   const all = [...family, ...history].map((event, at) => ({ ...event, position: BigInt(at) }));
   const rows = new ReadModelDatabase(':memory:');

@@ -18,7 +18,10 @@ async function playWith(faults: ReadonlyMap<number, Fault>) {
   const store = new SteeredStore();
   const coordinator = await BareCoordinator.start({ store });
   const founding = store.asked.length;
-  for (const [number, fault] of faults) store.faults.set(founding + number, fault);
+  for (const [number, fault] of faults) {
+    if (fault === 'wrong-revision') store.faults.set(founding + number, fault);
+    else store.failTwice(founding + number, fault);
+  }
   const refusals: string[] = [];
 
   const check = async ({ activity }: ActivityAnswer): Promise<void> => {

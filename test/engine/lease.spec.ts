@@ -50,7 +50,7 @@ describe('one of several', () => {
       expect([one.holds, two.holds, three.holds]).toEqual([true, false, false]);
     }
     expect([one.said, two.said, three.said]).toEqual([['held 0'], [], []]);
-    expect(await store.types(terms)).toEqual(['LeaseTaken']);
+    expect(await store.types(terms)).toEqual(['LeaseAcquired']);
   });
 
   test('is recorded like everything else: hash chain, metadata, who and for how long', async () => {
@@ -63,8 +63,8 @@ describe('one of several', () => {
     await two.close();
     const recorded = [...(await store.events(terms)), ...(await store.events('renewals-deliveries-1'))];
     expect(recorded.map(({ type, data }) => [type, data])).toEqual([
-      ['LeaseTaken', { holder: 'one', ttlMs }],
-      ['LeaseTaken', { holder: 'two', ttlMs }],
+      ['LeaseAcquired', { holder: 'one', ttlMs }],
+      ['LeaseAcquired', { holder: 'two', ttlMs }],
       ...recorded.slice(2, -1).map(() => ['LeaseRenewed', {}]),
       ['LeaseReleased', {}],
     ]);
@@ -88,7 +88,7 @@ describe('one of several', () => {
       for (const one of some) one.lease.start();
       await time.pass(2 * ttlMs);
       expect(some.filter(({ holds }) => holds)).toHaveLength(1);
-      expect(await store.types(terms)).toEqual(['LeaseTaken']);
+      expect(await store.types(terms)).toEqual(['LeaseAcquired']);
       await Promise.all(some.map((one) => one.close()));
     }
   });
@@ -109,7 +109,7 @@ describe('a holder that crashes', () => {
     await time.pass(5 * ttlMs);
     expect([two, three].filter(({ holds }) => holds)).toHaveLength(1);
     expect([...two.said, ...three.said]).toEqual(['held 1']);
-    expect(await store.types(terms)).toEqual(['LeaseTaken', 'LeaseTaken']);
+    expect(await store.types(terms)).toEqual(['LeaseAcquired', 'LeaseAcquired']);
   });
 
   test('is waited for as long as it has said, not as long as the follower would', async () => {
@@ -137,8 +137,8 @@ describe('a holder that crashes', () => {
     one.stop();
     // Ends the term of the first, and does not live to begin its own.
     two.journey = (_, [event]) => {
-      if (event?.type === 'LeaseTaken') two.stop();
-      return event?.type === 'LeaseTaken' ? { lost: 'request' } : {};
+      if (event?.type === 'LeaseAcquired') two.stop();
+      return event?.type === 'LeaseAcquired' ? { lost: 'request' } : {};
     };
     await until(() => store.appended.some(({ type }) => type === 'LeaseExpired'));
     await time.pass(100);
@@ -296,7 +296,7 @@ describe('a store that does not answer', () => {
   test('to a beginning that it has recorded: nobody works under that, and the next is not waited for', async () => {
     const one = instance('one');
     let beginnings = 0;
-    one.journey = (_, [event]) => (event?.type === 'LeaseTaken' && beginnings++ === 0 ? { lost: 'answer' } : {});
+    one.journey = (_, [event]) => (event?.type === 'LeaseAcquired' && beginnings++ === 0 ? { lost: 'answer' } : {});
     one.lease.start();
     expect(await until(() => one.holds)).toBeLessThanOrEqual(2_000);
     expect(one.said).toEqual(['held 1']);
@@ -411,7 +411,7 @@ describe('the streams of a lease', () => {
     expect([one.said, two.said]).toEqual([['held 0'], []]);
     await one.term!.assertCurrent();
     const types = await store.types(terms);
-    expect(types).toEqual(['LeaseTaken', ...types.slice(1).map(() => 'LeaseContinued')]);
+    expect(types).toEqual(['LeaseAcquired', ...types.slice(1).map(() => 'LeaseRenewalStreamOpened')]);
     expect(types.length).toBeGreaterThan(20);
     const present = `renewals-deliveries-${types.length - 1}`;
     const written = new Set(store.appended.map(({ stream }) => stream).filter((stream) => stream.startsWith('renew')));
@@ -433,24 +433,24 @@ describe('the streams of a lease', () => {
 
   test('are current while their holder moves on from one to the next', async () => {
     const one = instance('one', { renewalsPerStream: 2 });
-    one.journey = (_, [event]) => (event?.type === 'LeaseContinued' ? { back: 100 } : {});
+    one.journey = (_, [event]) => (event?.type === 'LeaseRenewalStreamOpened' ? { back: 100 } : {});
     await started(one);
-    await until(() => store.appended.some(({ type }) => type === 'LeaseContinued'));
+    await until(() => store.appended.some(({ type }) => type === 'LeaseRenewalStreamOpened'));
     await one.term!.assertCurrent();
   });
 
   test('are ended where they are: a holder that has moved on is waited for once more', async () => {
     const [one, two] = [instance('one', { renewalsPerStream: 2 }), instance('two')];
-    one.journey = (_, [event]) => (event?.type === 'LeaseContinued' ? { there: 1.5 * ttlMs } : {});
+    one.journey = (_, [event]) => (event?.type === 'LeaseRenewalStreamOpened' ? { there: 1.5 * ttlMs } : {});
     let beginnings = 0;
-    two.journey = (_, [event]) => (event?.type === 'LeaseTaken' && beginnings++ === 0 ? { there: ttlMs } : {});
+    two.journey = (_, [event]) => (event?.type === 'LeaseAcquired' && beginnings++ === 0 ? { there: ttlMs } : {});
     await started(one, two);
     await until(() => beginnings > 0);
     // The first has sent that it moves on, and crashes; that is recorded between the end of its term and the next.
     one.stop();
-    await until(() => store.appended.some(({ type }) => type === 'LeaseContinued'));
+    await until(() => store.appended.some(({ type }) => type === 'LeaseRenewalStreamOpened'));
     expect(await until(() => two.holds)).toBeGreaterThanOrEqual(ttlMs);
-    expect(await store.types(terms)).toEqual(['LeaseTaken', 'LeaseContinued', 'LeaseTaken']);
+    expect(await store.types(terms)).toEqual(['LeaseAcquired', 'LeaseRenewalStreamOpened', 'LeaseAcquired']);
     const ended = store.appended.filter(({ type }) => type === 'LeaseExpired').map(({ stream }) => stream);
     expect(ended).toEqual(['renewals-deliveries-0', 'renewals-deliveries-1']);
   });
@@ -478,7 +478,11 @@ describe('the streams of a lease', () => {
   test('that were changed are not followed', async () => {
     const [one, two] = [instance('one'), instance('two')];
     await started(one);
-    await store.append(terms, [{ id: 'forged', type: 'LeaseTaken', data: { holder: 'x', ttlMs: 1 }, metadata: {} }], 0);
+    await store.append(
+      terms,
+      [{ id: 'forged', type: 'LeaseAcquired', data: { holder: 'x', ttlMs: 1 }, metadata: {} }],
+      0,
+    );
     two.lease.start();
     await time.pass(5 * ttlMs);
     expect(two.said).toEqual([]);

@@ -20,7 +20,14 @@ import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { webhookTargets } from '../../src/webhooks/targets.js';
 
 const nothing = () => undefined;
-const noMetrics = { decided: nothing, spent: nothing, appended: nothing, conflict: nothing, folded: nothing };
+const noMetrics = {
+  decided: nothing,
+  spent: nothing,
+  appended: nothing,
+  appendFailed: nothing,
+  conflict: nothing,
+  folded: nothing,
+};
 
 /** The real ports of `prepare` over a store, a fresh one by default, with keys that follow from the seed. */
 export async function preparePorts(

@@ -29,14 +29,14 @@ export class SeededPasskey {
     return { authenticatorName, ...software.register({ challenge, credentialId: this.credentialId, coseKey }) };
   }
 
-  /** The value of X-Stamp-WebAuthn for a body; the signature counter moves on. */
+  /** The value of X-Stamp-WebAuthn for a body; the signature counter moves on, as it is bound to one device. */
   assert(body: string): string {
     this.#signCount += 1;
     const challenge = Buffer.from(sha256(body).toString('hex')).toString('base64url');
     const origin = `https://${this.#rpId}`;
     const clientData = Buffer.from(JSON.stringify({ type: 'webauthn.get', challenge, origin, crossOrigin: false }));
     const tail = Buffer.alloc(5);
-    tail.writeUInt8(0x1d, 0);
+    tail.writeUInt8(0x05, 0);
     tail.writeUInt32BE(this.#signCount, 1);
     const authenticatorData = Buffer.concat([sha256(this.#rpId), tail]);
     const signature = ed25519.sign(Buffer.concat([authenticatorData, sha256(clientData)]), this.#secret);

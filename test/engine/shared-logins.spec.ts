@@ -29,7 +29,7 @@ let count = 0;
 
 beforeAll(async () => {
   identities = await IdentityProvider.start();
-  here = await startBeside(store, 'here', clock, identities.settings);
+  here = await startBeside(store, 'here', clock, { ...identities.settings, PASSKEY_COUNTERS: 'strict' });
   elsewhere = await startBeside(store, 'elsewhere', clock, identities.settings);
 });
 afterEach(async () => {

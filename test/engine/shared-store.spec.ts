@@ -173,8 +173,8 @@ describe('a user of the parent whose creation is on its way to the store', () =>
     here.store.release();
 
     const unknown = { status: 401, turnkeyErrorCode: 'PUBLIC_KEY_NOT_FOUND' };
-    expect(await refusal(created)).toMatchObject(unknown);
-    for (const act of acts) expect(await refusal(act)).toMatchObject(unknown);
+    const refusals = await Promise.all([created, ...acts].map(refusal));
+    for (const one of refusals) expect(one).toMatchObject(unknown);
     expect(await eventsOf(organizationId)).toEqual(before);
   });
 

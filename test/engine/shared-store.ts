@@ -1,6 +1,6 @@
 import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config/config.js';
-import { deliveryBy } from '../../src/delivery/open-delivery.js';
+import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import { createLogger } from '../../src/http/logger.js';
 import { install } from '../../src/app/installation.js';
 import type { EventStore, SubscribeOptions, Subscription } from '../../src/ledger/event-store.js';
@@ -68,10 +68,7 @@ export async function startBeside(
     clock,
     randomness,
     keyEncryption,
-    delivery: deliveryBy(
-      { email: kept, sms: kept },
-      { restored: config.restored, report: () => undefined, now: () => clock.now() },
-    ),
+    delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined, { now: () => clock.now() }),
     logger: createLogger('silent'),
     projecting: projectInMemory(),
   });

@@ -1,17 +1,6 @@
-import { Writable } from 'node:stream';
-import { createCoordinator } from '../../src/app/create-coordinator.js';
-import { readConfig } from '../../src/config/config.js';
-import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
-import { StoreRefused, StoreUnavailable, type EventStore } from '../../src/ledger/event-store.js';
+import { StoreRefused, StoreUnavailable } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { createLogger } from '../../src/http/logger.js';
-import { install } from '../../src/app/installation.js';
-import { projectInMemory } from '../../src/read-models/projecting.js';
-import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
-import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
-import { until } from '../e2e/until.js';
 import { BareCoordinator, organizationId } from './bare-coordinator.js';
 import { preparePorts } from './prepare-ports.js';
 import { SteeredStore } from '../ledger/steered-store.js';
@@ -147,77 +136,6 @@ test('what the parent refuses after all leaves nothing behind', async () => {
   expect(streams.filter((stream) => stream.startsWith('organization-') && stream !== parentStream)).toEqual([]);
   await coordinator.close();
 });
-
-test('one of an earlier release exists if its parent has recorded it, and the start names the others', async () => {
-  const store = new SteeredStore();
-  const coordinator = await BareCoordinator.start({ store });
-  const childId = '00000000-0000-4000-8000-0000000000c1';
-  await foundBefore(coordinator, childId);
-  await expect(coordinator.loader.load(childId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-  await coordinator.projected();
-  const ignored: (readonly string[])[] = [];
-  const children = coordinator.childrenReporting({ ignored: (ids) => ignored.push(ids) });
-  await children.sweep(AbortSignal.timeout(5_000));
-  expect(ignored).toEqual([[childId]]);
-
-  // A word of its parent that names it, and nobody else's.
-  await coordinator.record({ type: 'SubOrganizationCreated', data: { subOrganizationId: childId, name: 'Old' } });
-  expect((await coordinator.loader.load(childId)).organization.name).toBe('Old');
-  await coordinator.projected();
-  await children.sweep(AbortSignal.timeout(5_000));
-  expect(ignored).toHaveLength(1);
-  await coordinator.close();
-});
-
-test('a start logs the sub-organizations of an earlier release that no parent has recorded, once, and goes on', async () => {
-  const clock = new ManualClock(Date.UTC(2026, 0, 1));
-  const randomness = new SeededRandomness('start');
-  const keyEncryption = new LocalKeyEncryption([Buffer.alloc(32, 7)], randomness);
-  const store = new InMemoryEventStore();
-  const config = readConfig({});
-  const { founding } = await install(config, { store, clock, randomness, keyEncryption }, undefined, () =>
-    Promise.resolve(),
-  );
-  const childId = '00000000-0000-4000-8000-0000000000c2';
-  await foundBefore({ store }, childId, founding.organizationId);
-  let log = '';
-  const sink = new Writable({
-    write(chunk, _encoding, done) {
-      log += String(chunk);
-      done();
-    },
-  });
-  const server = await createCoordinator(config, {
-    store,
-    clock,
-    randomness,
-    keyEncryption,
-    delivery: new NoDelivery(),
-    logger: createLogger('warn', sink),
-    projecting: projectInMemory(),
-  });
-  try {
-    await until('the start has looked at all sub-organizations', () => log.includes('no parent has recorded'));
-    const said = log.split('\n').filter((line) => line.includes('no parent has recorded'));
-    expect(said.map((line) => JSON.parse(line) as object)).toMatchObject([{ count: 1, organizationIds: [childId] }]);
-  } finally {
-    await server.close();
-  }
-});
-
-/** The stream of a sub-organization as earlier releases wrote it before its parent had decided. */
-async function foundBefore(
-  { store }: { readonly store: EventStore },
-  childId: string,
-  parentOrganizationId = organizationId,
-): Promise<void> {
-  const stream = organizationStream(childId);
-  const data = { organizationId: childId, name: 'Old', parentOrganizationId };
-  const cause = { at: 0, schemaVersion: 1, $correlationId: childId, $causationId: childId };
-  const fact = { id: childId, type: 'OrganizationCreated', data, metadata: cause };
-  const hash = chainEvent(GENESIS_HASH, { stream, revision: 0, ...fact });
-  await store.append(stream, [{ ...fact, metadata: { ...cause, hash } }], 'no-stream');
-}
 
 function keyOf(coordinator: BareCoordinator) {
   const { publicKey, curve } = coordinator.newKey();

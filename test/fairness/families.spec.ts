@@ -27,15 +27,25 @@ async function refusalOf(started: Promise<string>): Promise<string> {
   return refused instanceof CoordinatorError ? JSON.stringify(refused.details) : String(refused);
 }
 
-test('one sub-organization leaves its siblings half of their places, and all of them leave the parent its own', async () => {
-  const { start } = tasks(8);
-  const [first, second] = [start('greedy'), start('greedy')];
-  expect(await refusalOf(start('greedy'))).toContain('tasks: 2 for one sub-organization');
-  const others = [start('sibling'), start('another')];
-  expect(await refusalOf(start('third'))).toContain('tasks: 4 for the sub-organizations of a parent together');
-  const own = Array.from({ length: 4 }, () => start('parent'));
-  expect(await refusalOf(start('parent'))).toContain('tasks: 8 for a parent and its sub-organizations');
-  expect([first, second, ...others, ...own]).toHaveLength(8);
+test('who has most makes room for siblings and for the parent, and each of them has a place', async () => {
+  const { start } = tasks(4);
+  const greedy = Array.from({ length: 4 }, () => start('greedy'));
+  expect(await refusalOf(start('greedy'))).toContain('tasks: 4, of which whoever has most');
+  const others = ['sibling', 'another', 'parent', 'third', 'fourth', 'fifth'].map(start);
+  expect(await Promise.all(others.map(refusalOf))).toEqual(others.map(() => 'it waits'));
+  const refusals = await Promise.all(greedy.map(refusalOf));
+  expect(refusals.map((refusal) => refusal === 'it waits')).toEqual([true, false, false, false]);
+});
+
+test('of two that ask all the time neither keeps the other out', async () => {
+  const { start, end } = tasks(2);
+  const running = start('greedy');
+  const waiting = start('greedy');
+  const sibling = start('sibling');
+  expect(await refusalOf(waiting)).toContain('tasks: 2');
+  expect(await refusalOf(start('greedy'))).toContain('tasks: 2');
+  await end(running);
+  await end(sibling);
 });
 
 test('the parent waits for one of its sub-organizations, and none of these for all of another’s', async () => {

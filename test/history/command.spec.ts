@@ -19,7 +19,7 @@ beforeAll(async () => {
   await production.createUser('Alice Adams');
   // More than SQLite keeps beside a store that is only read, and so long that a block of 512 bytes ends within the last line.
   for (const policyName of ['one', 'two', 'three', 'four', 'five'])
-    await production.createPolicy({ policyName, notes: 'x'.repeat(4_068) });
+    await production.createPolicy({ policyName, notes: 'x'.repeat(4_062) });
   user = await TypingUser.sitDown();
   await mkdir(user.path('data'));
   const store = await SqliteEventStore.open(user.path('data', 'events.db'));

@@ -22,7 +22,7 @@ const published = JSON.parse(
 
 /** Streams of organizations, denials and claims are exported, no others. */
 const elsewhere =
-  /^(Boot|Coordinator|Attestation|Founding|KeyEncryption|DataKey|Sealed|Secret|Vault|Webhook(?!Endpoint|Sub)|Attempt|Delivery|Message)/;
+  /^(Boot|Restore|Coordinator|Attestation|Founding|KeyEncryption|DataKey|Sealed|Secret|Vault|Webhook(?!Endpoint|Sub)|Attempt|Delivery|Message)/;
 
 function textsIn(schema: Schema | false | undefined, note: (name: string) => void, name = ''): void {
   if (!schema) return;
@@ -46,10 +46,11 @@ function textsOfShape(shape: new () => object, note: (name: string) => void, see
   }
 }
 
-test('every text of every event and every activity is kept or replaced, on purpose', () => {
+/** Texts of events and activities for which it is not decided whether an export keeps them. */
+function undecided(kinds: object): readonly string[] {
   const missing = new Set<string>();
   const note = (where: string) => (name: string) => {
-    if (!Object.hasOwn(memberKinds, name)) missing.add(`${where}: ${name}`);
+    if (!Object.hasOwn(kinds, name)) missing.add(`${where}: ${name}`);
   };
   for (const [name, schema] of Object.entries(published.$defs)) {
     if (!elsewhere.test(name)) textsIn(schema, note(name));
@@ -58,7 +59,18 @@ test('every text of every event and every activity is kept or replaced, on purpo
     textsOfShape(intent, note(type));
     if (definition.kind === 'activity') textsOfShape(definition.result, note(type));
   }
-  expect([...missing]).toEqual([]);
+  return [...missing];
+}
+
+test('every text of every event and every activity is kept or replaced, on purpose', () => {
+  expect(undecided(memberKinds)).toEqual([]);
+});
+
+test.each(['policyName', 'userEmail'])('`%s` is missed where nothing is decided about it', (name) => {
+  const { [name]: _kind, ...rest } = memberKinds;
+  const found = undecided(rest);
+  expect(found.length).toBeGreaterThan(1);
+  expect(found.filter((where) => !where.endsWith(`: ${name}`))).toEqual([]);
 });
 
 test('an inherited name is no member', () => {

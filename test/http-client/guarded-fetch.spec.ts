@@ -3,15 +3,15 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
+import { guardedFetch, guardedTarget } from '../../src/http-client/guarded-fetch.js';
 import {
-  guardedFetch,
-  guardedTarget,
   type GuardedFetch,
   GuardedFetchError,
   type GuardedRequest,
   type GuardedResponse,
   type GuardRule,
-} from '../../src/http-client/guarded-fetch.js';
+} from '../../src/http-client/guarded-request.js';
+import { OutboundHttp } from '../../src/http-client/outbound-http.js';
 import { isReachable } from '../../src/http-client/reachable-address.js';
 import { certificateFor } from '../oidc/certificate.js';
 import { startWebServer, type WebServer } from '../oidc/web-server.js';
@@ -58,11 +58,17 @@ async function serveSockets(listener: (socket: Socket) => void): Promise<number>
   return (server.address() as AddressInfo).port;
 }
 
-/** With time for a machine that has much else to do. */
 const forDevelopment = ' (for development, the setting ALLOW_PRIVATE_NETWORK=true allows http and private addresses)';
 
+const threads: OutboundHttp[] = [];
+afterAll(() => Promise.all(threads.map((thread) => thread.close())));
+
+/** In the thread of the coordinator's client, or here where a test resolves hosts itself; with time for a busy machine. */
 function fetchWith(options: Parameters<typeof guardedFetch>[0]): GuardedFetch {
-  const fetch = guardedFetch(options);
+  const { resolve, ...more } = options;
+  const thread = resolve ? undefined : new OutboundHttp(more);
+  if (thread) threads.push(thread);
+  const fetch = thread?.fetch ?? guardedFetch(options);
   return (url, request) => fetch(url, { timeoutMs: 25_000, ...request });
 }
 
@@ -504,7 +510,8 @@ describe('interim responses', () => {
     const asked: number[] = [];
     const closed: Promise<unknown>[] = [];
     const port = await serveSockets((socket) => {
-      closed.push(once(socket, 'close'));
+      // However it is closed: what it had not read yet resets it.
+      closed.push(new Promise((resolve) => socket.on('close', resolve)));
       socket.on('data', () => {
         asked.push(closed.length);
         if (asked.length === 2) return void socket.write('HTTP/1.1 204 No Content\r\n\r\n');

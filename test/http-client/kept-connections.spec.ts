@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { guardedFetch, type GuardedRequest } from '../../src/http-client/guarded-fetch.js';
+import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
+import type { GuardedRequest } from '../../src/http-client/guarded-request.js';
 import { certificateFor } from '../oidc/certificate.js';
 import { startWebServer, type WebServer } from '../oidc/web-server.js';
 import { ok, serverByHand } from './server-by-hand.js';

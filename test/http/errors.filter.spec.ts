@@ -18,6 +18,7 @@ function answered(thrown: unknown) {
   const headers: Record<string, unknown> = {};
   let status = 0;
   let body: ErrorBody | undefined;
+  const request = { id: 'request-1', facts: {} };
   const reply = {
     header(name: string, value: unknown) {
       headers[name] = value;
@@ -34,7 +35,9 @@ function answered(thrown: unknown) {
       return reply;
     },
   };
-  const host = { switchToHttp: () => ({ getResponse: () => reply }) } as unknown as ArgumentsHost;
+  const host = {
+    switchToHttp: () => ({ getRequest: () => request, getResponse: () => reply }),
+  } as unknown as ArgumentsHost;
   new ErrorsFilter(logger).catch(thrown, host);
   return { status, headers, body: body!, logged };
 }

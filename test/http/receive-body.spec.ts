@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
-import { receiveBody } from '../../src/http/receive-body.js';
+import { receiveBodies } from '../../src/http/receive-body.js';
 
 const mebibyte = 1024 * 1024;
 const inTwoParts = `POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n`;
@@ -15,14 +15,15 @@ let mostInTurn: number;
 
 beforeAll(async () => {
   server = fastify({ bodyLimit: 2 * mebibyte });
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser('*', (request, payload, done) => {
+  receiveBodies(server);
+  server.addHook('preParsing', (_request, _reply, payload, done) => {
     payload.on('data', ({ length }: Buffer) => {
       if (inThisTurn === 0) setImmediate(() => (inThisTurn = 0));
       inThisTurn += length;
       mostInTurn = Math.max(mostInTurn, inThisTurn);
     });
-    receiveBody(request, payload, done);
+    payload.pause();
+    done(null, payload);
   });
   server.post('/', ({ body }) => {
     bodies.push(body as Buffer);
@@ -83,6 +84,30 @@ test.each([
   const answer = await answerTo(inTwoParts, 'content-type: application/json\r\n', ...parts);
   expect(answer).toContain('request body is larger than 2 MiB');
   expect(bodies).toEqual([]);
+});
+
+const keptAlive = 'POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n';
+const inParts = (count: number, bytes: number) => chunked(...Array<Buffer>(count).fill(Buffer.alloc(bytes, ' ')));
+
+test('one in 64 parts is received however short they are, and longer ones in a part for each 256 bytes more', async () => {
+  const headers = `${keptAlive}connection: close\r\ntransfer-encoding: chunked\r\n\r\n`;
+  expect(await answerTo(headers, inParts(64, 1))).toMatch(/^HTTP\/1.1 200 /);
+  expect(await answerTo(headers, inParts(4096, 256))).toMatch(/^HTTP\/1.1 200 /);
+  expect(bodies.map(({ length }) => length)).toEqual([64, 2 ** 20]);
+});
+
+test.each([
+  ['65 parts of a byte each', 65, 1],
+  ['4,096 parts of 250 bytes', 4096, 250],
+])('one in %s is refused, and its connection closed', async (_what, count, bytes) => {
+  const answer = await answerTo(`${keptAlive}transfer-encoding: chunked\r\n\r\n`, inParts(count, bytes));
+  expect(answer).toMatch(/^HTTP\/1.1 [^]*in too many parts/);
+  expect(bodies).toEqual([]);
+});
+
+test('a connection whose chunked body is answered before its end is closed', async () => {
+  const answer = await answerTo('GET /nothing HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n');
+  expect(answer).toMatch(/^HTTP\/1.1 404 /);
 });
 
 test.each([

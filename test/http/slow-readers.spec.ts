@@ -1,7 +1,10 @@
 import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import { createServer, type Server } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
-import { whenRead } from '../../src/http/slow-readers.js';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { answerRoom } from '../../src/engine/answer-room.js';
+import { organizationPath } from '../../src/fairness/fair-queue.js';
+import { followReader } from '../../src/http/slow-readers.js';
 
 let server: Server;
 afterEach(async () => {
@@ -9,36 +12,58 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-/** A server of one large answer; how many milliseconds it has taken until the answer was over. */
-async function answering(bytes: number, longestMs: number) {
-  server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const over = new Promise<number>((resolve) =>
-    server.once('request', (_request, response) => {
-      const begun = performance.now();
-      whenRead(response, () => resolve(performance.now() - begun), longestMs);
-      response.end(Buffer.alloc(bytes));
-    }),
-  );
-  return { port: (server.address() as AddressInfo).port, over };
+const second = 100;
+const part = Buffer.alloc(64 * 1024);
+
+function* parts(bytes: number) {
+  for (let sent = 0; sent < bytes; sent += part.length) yield part;
 }
 
-test('who does not read the answer has so long, and is cut off', async () => {
-  const { port, over } = await answering(64 * 1024 * 1024, 300);
-  const socket = connect(port, '127.0.0.1').pause();
-  socket.on('error', () => undefined);
-  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  expect(await over).toBeGreaterThan(299);
+/** A server of large answers, each in a slot of the organization that the path names. */
+async function answering(bytes: number) {
+  server = createServer((request, response) => {
+    const enter = answerRoom.enter(organizationPath(request.url!.slice(1), 'parent'));
+    void enter.then((slot) => {
+      followReader(response, request.socket, slot, second);
+      Readable.from(parts(bytes)).pipe(response);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+async function ask(port: number, organization: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.pause().write(`GET /${organization} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  return socket;
+}
+
+const large = 64 * 1024 * 1024;
+
+test('who does not read the answer is cut off', async () => {
+  const port = await answering(large);
+  const [[peer], socket] = (await Promise.all([once(server, 'connection'), ask(port, 'one')])) as [[Socket], Socket];
+  const begun = performance.now();
+  await new Promise((closed) => peer.once('close', closed));
+  expect(performance.now() - begun).toBeGreaterThan(2 * second);
   await once(socket.resume(), 'close');
-  expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
-}, 15_000);
+  expect(socket.bytesRead).toBeLessThan(large);
+});
 
 test('who reads it has all of it', async () => {
-  const { port, over } = await answering(8 * 1024 * 1024, 20_000);
-  const response = await fetch(`http://127.0.0.1:${port}/`);
+  const port = await answering(8 * 1024 * 1024);
+  const response = await fetch(`http://127.0.0.1:${port}/one`);
   expect((await response.arrayBuffer()).byteLength).toBe(8 * 1024 * 1024);
-  expect(await over).toBeLessThan(20_000);
+});
+
+test('two organizations that read nothing keep no other from its answer', async () => {
+  const port = await answering(large);
+  const idle = await Promise.all(Array.from({ length: 60 }, (_, at) => ask(port, `greedy ${at % 2}`)));
+  const response = await fetch(`http://127.0.0.1:${port}/sibling`);
+  expect((await response.arrayBuffer()).byteLength).toBe(large);
+  for (const socket of idle) socket.destroy();
 });
 
 test('who is gone already takes no slot', async () => {
@@ -46,8 +71,9 @@ test('who is gone already takes no slot', async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const told = new Promise<boolean>((resolve) =>
-    server.once('request', (_request, response) => {
-      response.once('close', () => whenRead(response, () => resolve(true)));
+    server.once('request', (request, response) => {
+      const slot = { offer: () => undefined, leave: () => resolve(true) };
+      response.once('close', () => followReader(response, request.socket, slot));
     }),
   );
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');

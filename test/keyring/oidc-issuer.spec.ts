@@ -21,7 +21,15 @@ test('a token of another that is sealed into ours leaves no copy, nor does our k
   const target = randomBytes(32).fill(1, 0, 1);
   const text = 'token of the provider';
   const bearerToken = { text, targetPublicKey: publicKeyOf('CURVE_P256', target).toString('hex') };
-  const claims = { audience: 'app', subject: 'person', nonce: 'n', issuedAt: 0, expiresAt: 1_000, bearerToken };
+  const claims = {
+    audience: 'app',
+    subject: 'person',
+    nonce: 'n',
+    issuedAt: 0,
+    expiresAt: 1_000,
+    organizationId: 'o',
+    bearerToken,
+  };
   const key = await keys.use('oidc-issuer', (opened) => Uint8Array.from(opened));
   let token = '';
   const sign = async (): Promise<void> => void (token = await issuer.sign(claims));

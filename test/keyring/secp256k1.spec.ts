@@ -80,6 +80,31 @@ describe.each(libraries)('%s', (_, library) => {
     );
   });
 
+  test('verifies what noble signed, with s low or high, and no other digest, key or signature', () => {
+    fc.assert(
+      fc.property(keys, digests, (number, digest) => {
+        const key = bytesOf(number);
+        const publicKey = secp256k1.getPublicKey(key);
+        const { compact } = noble.signEcdsa(digest, key);
+        const { r, s } = secp256k1.Signature.fromBytes(compact, 'compact');
+        const high = new secp256k1.Signature(r, order - s).toBytes('compact');
+        const other = Buffer.from(digest).fill(7, 0, 4);
+        fc.pre(!other.equals(digest));
+        for (const signature of [compact, high]) {
+          const before = hex(signature);
+          expect(library.verifyEcdsa(signature, digest, publicKey)).toBe(true);
+          expect(library.verifyEcdsa(signature, digest, secp256k1.getPublicKey(key, false))).toBe(true);
+          expect(library.verifyEcdsa(signature, other, publicKey)).toBe(false);
+          expect(library.verifyEcdsa(signature, digest, secp256k1.getPublicKey(bytesOf(3n)))).toBe(number === 3n);
+          expect(hex(signature)).toBe(before);
+        }
+        const wrong = new secp256k1.Signature(r, (s % (order - 1n)) + 1n).toBytes('compact');
+        expect(library.verifyEcdsa(wrong, digest, publicKey)).toBe(false);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   test('signs BIP-340 as noble does, which verifies it', () => {
     fc.assert(
       fc.property(keys, digests, (number, digest) => {
@@ -194,6 +219,8 @@ describe('the library in use', () => {
     ['another public key', { publicKeyOf: () => noble.publicKeyOf(Buffer.alloc(32, 9)) }],
     ['a compressed key for an uncompressed one', { uncompress: (publicKey) => publicKey }],
     ['another sum', { addToPoint: (publicKey) => publicKey }],
+    ['that anything is a signature', { verifyEcdsa: () => true }],
+    ['that nothing is a signature', { verifyEcdsa: () => false }],
   ])('is not one that returns %s', (_, broken) => {
     expect(chooseFrom([() => ({ ...noble, name: 'broken', ...broken })])).toMatchObject({
       library: { name: '@noble/curves' },

@@ -50,12 +50,15 @@ const policies = fc
   .map(([some, others]) => [...some, ...others]);
 
 const factsOf =
-  (request: AuthorizationRequest, approvals: readonly Approval[], list: readonly Policy[], rules = 5) =>
-  (): Facts => ({ request, approvals, context: contextOf(list, rules) });
+  (request: AuthorizationRequest, approvals: readonly Approval[], list: readonly Policy[]) => (): Facts => ({
+    request,
+    approvals,
+    context: contextOf(list),
+  });
 
 /** The names of one payload as a clause of a policy sees them. */
 function scopeOf(request: AuthorizationRequest, about: object, approvals: readonly Approval[]) {
-  const { now } = contextOf([], 5);
+  const { now } = contextOf([]);
   const user = (userId: string) => users.find((one) => one.userId === userId);
   // Of each user, the first counts.
   const first = approvals.filter((one, index) => approvals.findIndex(({ userId }) => userId === one.userId) === index);
@@ -126,23 +129,23 @@ interface World {
   readonly more?: readonly string[];
 }
 
-function contextIn({ list, known, more = [] }: World, rules: number) {
-  const context = contextOf(list, rules);
+function contextIn({ list, known, more = [] }: World) {
+  const context = contextOf(list);
   const { threshold, userIds } = context.rootQuorum;
   return { ...context, users: known, rootQuorum: { threshold, userIds: [...userIds, ...more] } };
 }
 
-function decided(world: World, rules: number): Authorization {
-  return authorize(world.request, world.approvals, contextIn(world, rules));
+function decided(world: World): Authorization {
+  return authorize(world.request, world.approvals, contextIn(world));
 }
 
 /** Whether a coordinator would take each vote among the changes, after the others. */
-function areTaken(changes: readonly Change[], world: World, rules: number): boolean {
+function areTaken(changes: readonly Change[], world: World): boolean {
   const votes = changes.filter((change) => change.kind === 'vote');
   const others = changes.filter((change) => change.kind !== 'vote');
   let now = others.reduce((before, change) => after(change, before), world);
   return votes.every((vote) => {
-    const mayVote = eligibleApprovers(now.request, now.approvals, contextIn(now, rules));
+    const mayVote = eligibleApprovers(now.request, now.approvals, contextIn(now));
     now = after(vote, now);
     return mayVote.has(vote.userId);
   });
@@ -159,21 +162,21 @@ describe('a proof of a decision', () => {
       values: new Set<string>(),
     };
     fc.assert(
-      fc.property(requests, approvalLists, policies, fc.constantFrom(5, 4, 1), (request, approvals, list, rules) => {
-        const facts = factsOf(request, approvals, list, rules);
+      fc.property(requests, approvalLists, policies, (request, approvals, list) => {
+        const facts = factsOf(request, approvals, list);
         const proof = prove(facts, new Room(new Steps(Infinity)));
-        const { outcome, by } = authorize(request, approvals, contextOf(list, rules));
+        const { outcome, by } = authorize(request, approvals, contextOf(list));
         expect([proof.outcome, proof.by]).toEqual([outcome, by]);
         seen.verdicts.add(`${outcome} ${by}`);
         if (proof.parts.length === 0) return;
 
         const about = request.parts?.length ? request.parts : [{ ...request, name: undefined }];
-        expect(proof.parts.map(({ of }) => of)).toEqual(about.map(({ name }) => name));
+        expect(proof.parts.map(({ payload: of }) => of)).toEqual(about.map(({ name }) => name));
         for (const [index, part] of proof.parts.entries()) {
           const { parts: _parts, ...alone } = request;
           const { resources } = about[index]!;
           const one = { ...alone, ...(resources === undefined ? {} : { resources }) };
-          const ofPart = authorize(one, approvals, contextOf(list, rules));
+          const ofPart = authorize(one, approvals, contextOf(list));
           expect([part.outcome, part.decidedBy]).toEqual([ofPart.outcome, ruleOf(ofPart)]);
           const asked = part.policies.filter(({ isAsked }) => isAsked);
           expect(asked.map(({ policyId, outcome: said }) => [policyId, said])).toEqual(
@@ -220,24 +223,21 @@ describe('a proof of a decision', () => {
   it('names changes that flip the decision, each of which is needed', () => {
     const seen = new Map<string, number>();
     fc.assert(
-      fc.property(requests, approvalLists, policies, fc.constantFrom(5, 4), (request, approvals, list, rules) => {
-        const facts = factsOf(request, approvals, list, rules);
+      fc.property(requests, approvalLists, policies, (request, approvals, list) => {
+        const facts = factsOf(request, approvals, list);
         const proof = prove(facts, new Room(new Steps(Infinity)));
         const { flips } = flipsOf(facts, proof, new Steps(Infinity));
         const world: World = { request, approvals, list, known: users };
         const doing = (changes: readonly Change[]) =>
-          decided(
-            changes.reduce((now, one) => after(one, now), world),
-            rules,
-          ).outcome;
+          decided(changes.reduce((now, one) => after(one, now), world)).outcome;
         for (const { changes, outcome } of flips) {
           expect([changes, doing(changes)]).toEqual([changes, outcome]);
           expect(rank[outcome]).toBeGreaterThan(rank[proof.outcome]);
           for (const change of changes) {
             const others = changes.filter((one) => one !== change);
-            if (areTaken(others, world, rules)) expect(rank[doing(others)]).toBeLessThan(rank[outcome]);
+            if (areTaken(others, world)) expect(rank[doing(others)]).toBeLessThan(rank[outcome]);
           }
-          expect([changes, areTaken(changes, world, rules)]).toEqual([changes, true]);
+          expect([changes, areTaken(changes, world)]).toEqual([changes, true]);
           const kind = changes
             .map((change) => change.kind)
             .sort()
@@ -254,7 +254,7 @@ describe('a proof of a decision', () => {
         );
         const flipping = voting.filter(({ userId }) => {
           const vote: Change = { kind: 'vote', userId };
-          return areTaken([vote], world, rules) && rank[doing([vote])] > rank[proof.outcome];
+          return areTaken([vote], world) && rank[doing([vote])] > rank[proof.outcome];
         });
         expect(told).toEqual(flipping.map(({ userId }) => userId));
       }),
@@ -322,7 +322,7 @@ describe('an explanation of much', () => {
     const people = Array.from({ length: 120 }, (_, index) => ({ ...users[0]!, userId: `u${index}`, tags: [] }));
     const tagged = Array.from({ length: 25 }, (_, index) => `requester.tags.contains('t${index}')`).join(' && ');
     const list = Array.from({ length: 60 }, (_, index) => policy({ policyId: `p${index}`, condition: tagged }));
-    const facts = { request, approvals: cast, context: { ...contextOf(list, 5), users: [...users, ...people] } };
+    const facts = { request, approvals: cast, context: { ...contextOf(list), users: [...users, ...people] } };
     const proof = prove(() => facts, new Room(new Steps(Infinity)));
     const { changes, isCut } = candidateChanges(facts, proof);
     const count = (kind: Change['kind']) => changes.filter((change) => change.kind === kind).length;
@@ -340,7 +340,7 @@ describe('an explanation of much', () => {
       .map(({ userId, credentials }) => ({ userId, credential: credentials[0]! }));
     const tagged = Array.from({ length: 19 }, (_, index) => `requester.tags.contains('t${index}')`).join(' && ');
     const list = [policy({ policyId: 'p', condition: tagged }), policy({ policyId: 'q', condition: '1 == 2' })];
-    const context = { ...contextOf(list, 5), users: [...users, ...people] };
+    const context = { ...contextOf(list), users: [...users, ...people] };
     const facts = { request, approvals: [...cast, ...approvals], context };
     const one = new Steps(Infinity);
     authorize(facts.request, facts.approvals, { ...context, steps: one });
@@ -371,7 +371,7 @@ describe('an explanation of much', () => {
     });
     const list = [policy({ policyId: 'p', consensus: 'approvers.count() >= 2' })];
     const known = [...users, ...people];
-    const facts = () => ({ request, approvals: cast, context: { ...contextOf(list, 5), users: known } });
+    const facts = () => ({ request, approvals: cast, context: { ...contextOf(list), users: known } });
     const { flips, isCut } = flipsOf(facts, prove(facts, new Room(new Steps(Infinity))), new Steps(Infinity));
     expect([flips.length, isCut]).toEqual([30, true]);
   });

@@ -12,7 +12,7 @@ import type { ChainedEvent } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { seal, emptyTail } from '../../src/ledger/seal.js';
 import { parseEvent } from '../../src/ledger/stored-event.js';
-import { schemaVersionOf } from '../../src/ledger/upcast.js';
+import { schemaVersion } from '../../src/ledger/read-event.js';
 
 const STREAM = 'organization-4b7e2d1c-0000-4000-8000-000000000001';
 
@@ -52,7 +52,7 @@ describe('the chain', () => {
     const { events } = seal(STREAM, emptyTail, facts);
     let hash = GENESIS_HASH;
     for (const [revision, { json, ...event }] of events.entries()) {
-      expect(event.metadata).toMatchObject({ ...others[revision], schemaVersion: schemaVersionOf(event.type) });
+      expect(event.metadata).toMatchObject({ ...others[revision], schemaVersion });
       expect(JSON.parse(json!.metadata)).toEqual(event.metadata);
       hash = verifyCanonicalChain(hash, { ...event, stream: STREAM, revision, position: 0n });
     }

@@ -135,6 +135,7 @@ describe('the memory of folded organizations', () => {
         decided: nothing,
         spent: nothing,
         appended: nothing,
+        appendFailed: nothing,
         conflict: nothing,
         folded: () => (folds += 1),
       };

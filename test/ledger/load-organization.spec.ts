@@ -84,7 +84,14 @@ it('folds a long history in turns with others', async () => {
     }
   })();
   const nothing = () => undefined;
-  const metrics = { decided: nothing, spent: nothing, appended: nothing, conflict: nothing, folded: nothing };
+  const metrics = {
+    decided: nothing,
+    spent: nothing,
+    appended: nothing,
+    appendFailed: nothing,
+    conflict: nothing,
+    folded: nothing,
+  };
   await new OrganizationLoader(store, metrics, { turnMs: 0 }).load(organizationId);
   others.areDone = true;
   await taking;
@@ -192,6 +199,7 @@ test('of a long organization a copy is kept once its state was dropped, and not 
     decided: () => undefined,
     spent: () => undefined,
     appended: () => undefined,
+    appendFailed: () => undefined,
     conflict: () => undefined,
     folded: () => undefined,
   });

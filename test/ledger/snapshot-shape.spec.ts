@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { apply, nothingLoaded } from '../../src/ledger/loaded-organization.js';
 import { snapshotVersion } from '../../src/ledger/snapshots.js';
 import { emptyOrganization } from '../../src/domain/organization/organization.js';
 import { canonicalJson } from '../../src/domain/canonical-json.js';
-import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import { goldenNames, goldenStream } from '../golden/streams.js';
 
 /**
  * What the golden streams fold into, as a fingerprint of each. When the same events fold into something else, every
@@ -16,8 +16,6 @@ const recorded = JSON.parse(readFileSync(new URL('./snapshot-shape.json', import
   readonly version: number;
   readonly folds: Readonly<Record<string, string>>;
 };
-
-const golden = new URL('../golden/', import.meta.url);
 
 /** Every member counts, also an undefined one: JSON that says which is which. */
 function described(value: unknown): unknown {
@@ -31,12 +29,9 @@ function described(value: unknown): unknown {
 
 const text = (value: unknown): string => canonicalJson(described(value));
 
-function foldOf(file: string): string {
+function foldOf(name: string): string {
   const loaded = nothingLoaded();
-  for (const line of readFileSync(new URL(file, golden), 'utf8').trimEnd().split('\n')) {
-    const event = JSON.parse(line) as RecordedEvent & { position: string };
-    apply(loaded, { ...event, position: BigInt(event.position) });
-  }
+  for (const event of goldenStream(name)) apply(loaded, event);
   // A part that these events leave as it begins needs no new version: a snapshot that lacks a part is ignored anyway.
   const untouched = new Map(Object.entries(emptyOrganization()).map(([name, part]) => [name, text(part)]));
   const parts = Object.entries(loaded.organization).filter(([name, part]) => text(part) !== untouched.get(name));
@@ -45,8 +40,7 @@ function foldOf(file: string): string {
 }
 
 it('what is folded has the shape that the version of snapshots stands for', () => {
-  const files = readdirSync(golden).filter((name) => name.endsWith('.jsonl'));
-  expect(files.length).toBeGreaterThanOrEqual(2);
-  const folds = Object.fromEntries(files.map((file) => [file, foldOf(file)]));
+  expect(goldenNames.length).toBeGreaterThanOrEqual(2);
+  const folds = Object.fromEntries(goldenNames.map((name) => [name, foldOf(name)]));
   expect({ version: snapshotVersion, folds }).toEqual(recorded);
 });

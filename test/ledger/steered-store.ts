@@ -28,6 +28,9 @@ export class SteeredStore implements EventStore {
   readonly asked: Asked[] = [];
   /** The fault of the append with that number, counted from 0. */
   readonly faults = new Map<number, Fault>();
+  /** Faults of appends that are repeated: by the id of their first event. */
+  readonly #repeated = new Map<string, Fault>();
+  readonly #twice = new Set<number>();
   isUnreadable = false;
   /** Changes what readers of streams get to see. */
   tamper: (event: RecordedEvent) => RecordedEvent = (event) => event;
@@ -57,6 +60,12 @@ export class SteeredStore implements EventStore {
     await until(`${count} appends are asked for`, () => this.asked.length >= count);
   }
 
+  /** The append with that number fails, and so does its repetition. */
+  failTwice(number: number, fault: Fault): void {
+    this.faults.set(number, fault);
+    this.#twice.add(number);
+  }
+
   /** From now on appends, to those streams, wait until `release`. */
   hold(streams: (stream: string) => boolean = () => true): void {
     this.#holding = streams;
@@ -79,7 +88,11 @@ export class SteeredStore implements EventStore {
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
-    const fault = this.faults.get(this.asked.length);
+    const number = this.asked.length;
+    const { id } = events[0]!;
+    const fault = this.faults.get(number) ?? this.#repeated.get(id);
+    this.#repeated.delete(id);
+    if (fault && this.#twice.has(number)) this.#repeated.set(id, fault);
     this.asked.push({ stream, events, expected });
     if (this.#holding?.(stream)) await this.#gate;
     await this.overtake(stream);

@@ -26,6 +26,7 @@ afterAll(() => {
 const unlimited = {
   PROXY_RATE_LIMIT_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+  PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
   PROXY_RATE_LIMIT_PER_CONTACT: '0',
 };
@@ -42,7 +43,7 @@ test('whoever is at a limit stays there, and a member of the parent is served, h
   const keys = 32;
   const coordinator = await startCoordinator({
     seed: 'crowds',
-    settings: { ...unlimited, PROXY_RATE_LIMIT_PER_CONTACT: '2', RATE_LIMIT_REMEMBERED_KEYS: String(keys) },
+    settings: { ...unlimited, PROXY_RATE_LIMIT_PER_CONTACT: '2', RATE_LIMIT_MAX_KEYS: String(keys) },
   });
   try {
     const ask = async (contact: string) => {

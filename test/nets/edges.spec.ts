@@ -31,6 +31,7 @@ beforeAll(async () => {
       ...sampleSettings,
       PROXY_RATE_LIMIT_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+      PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONTACT: '1',
     },
@@ -175,12 +176,12 @@ test('the proxy counts nothing of what it refuses for its size', async () => {
   expect((await proxied('otp_init', 'ann@example.org')).status).toBe(429);
 });
 
-test('a copy that is started to look at it sends nothing, whatever it is asked', async () => {
+test('a copy that is started to look at it records nothing and sends nothing, whatever it is asked', async () => {
   const receiver = await WebhookReceiver.start();
   const log = new Writable({ write: (_chunk, _encoding, done) => done() });
   const copy = await startCoordinator({
     seed: 'a copy',
-    settings: { ...sampleSettings, RESTORED: 'true', VOTE_NOTICES: 'true' },
+    settings: { ...sampleSettings, VOTE_NOTICES: 'true' },
     log,
   });
   let isOpen = true;
@@ -198,8 +199,15 @@ test('a copy that is started to look at it sends nothing, whatever it is asked',
     await copy.createPolicy({ policyName: 'two', condition: 'true', consensus: 'approvers.count() >= 2' });
     const asked = await ann.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'x', userIds: [] });
     expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    await copy.settled();
+    const sent = [copy.messages().length, receiver.received.length];
+    await copy.restart({ settings: { RESTORED: 'true' } });
+    const recorded = await copy.events();
+    // What was to be delivered again later is due.
+    copy.clock.advance(3_600_000);
     // The samples of another organization, as far as they make sense here.
     let done = 0;
+    let readOnly = 0;
     for (const [type, sample] of Object.entries(submitSamples({ ...furnished, coordinator: copy }))) {
       copy.clock.advance(1);
       const text = JSON.stringify(sample)
@@ -208,17 +216,21 @@ test('a copy that is started to look at it sends nothing, whatever it is asked',
       done += await client.submit(type, JSON.parse(text) as object).then(
         () => 1,
         (error: unknown) => {
-          if (error instanceof ApiError && error.status < 500) return 0;
-          throw error;
+          if (!(error instanceof ApiError)) throw error;
+          if (error.status >= 500)
+            expect([error.status, error.message]).toEqual([503, expect.stringContaining('read-only')]);
+          readOnly += error.status === 503 ? 1 : 0;
+          return 0;
         },
       );
     }
-    note(`requests that a copy has done: ${done}`);
-    expect(done).toBeGreaterThan(15);
+    note(`requests that a copy has refused as read-only: ${readOnly}`);
+    expect([done, await copy.events()]).toEqual([0, recorded]);
+    expect(readOnly).toBeGreaterThan(15);
     // Whatever was on its way has gone when the coordinator has let go of everything.
     await copy.close();
     isOpen = false;
-    expect([copy.messages(), receiver.received.length]).toEqual([[], 0]);
+    expect([copy.messages().length, receiver.received.length]).toEqual(sent);
   } finally {
     if (isOpen) await copy.close();
     await receiver.close();

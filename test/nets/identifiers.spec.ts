@@ -37,8 +37,10 @@ beforeAll(async () => {
     seed: 'identifiers',
     settings: {
       ...provider.settings,
+      PASSKEY_COUNTERS: 'strict',
       PROXY_RATE_LIMIT_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+      PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
       PROXY_RATE_LIMIT_PER_CONTACT: '0',
     },

@@ -5,7 +5,7 @@ import { encodeFunctionData, serializeTransaction, type Hex } from 'viem';
 import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config/config.js';
 import { derivedId } from '../../src/ledger/ids.js';
-import { NoDelivery } from '../../src/delivery/no-delivery.js';
+import { NoDelivery } from '../delivery/no-delivery.js';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';

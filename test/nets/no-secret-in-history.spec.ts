@@ -312,4 +312,16 @@ test('nothing that a member reads, and no log line, holds a secret that still pr
   expect([...planted.keys()].filter((what) => what.startsWith('the key of an invitation')).length).toBeGreaterThan(1);
   const written = Object.entries(everywhere).map(([place, text]) => ({ place, content: Buffer.from(text) }));
   expect(findIn(written, planted, mnemonics)).toEqual([]);
+  // A secret is found in whichever of these places it stands.
+  const leak = new Map([['a leak', new SeededRandomness('leak').bytes(32)]]);
+  const leaking = written.map(({ place, content }) => ({
+    place,
+    content: Buffer.concat([content, Buffer.from(Buffer.from(leak.get('a leak')!).toString('hex'))]),
+  }));
+  expect(findIn(leaking, leak, [])).toEqual(written.map(({ place }) => `a leak as hex in ${place}`));
+  // What everybody may read is found where they read it: the places are not empty of what was recorded.
+  const shown = new Map([['a public key', Buffer.from(world.reader.key.publicKey)]]);
+  expect(findIn(written, shown, [])).toEqual(
+    expect.arrayContaining(['a public key as it is in a member by a key', 'a public key as it is in recorded']),
+  );
 }, 240_000);

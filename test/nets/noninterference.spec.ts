@@ -245,6 +245,7 @@ beforeAll(async () => {
     ALLOW_PRIVATE_NETWORK: 'true',
     PROXY_RATE_LIMIT_PER_ADDRESS: '0',
     PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+    PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS: '0',
     PROXY_RATE_LIMIT_CODES_PER_ADDRESS: '0',
     PROXY_RATE_LIMIT_PER_CONTACT: '0',
     LOG_LEVEL: 'error',
@@ -1114,7 +1115,7 @@ function drawn(schema: Schema, document: Document, large: () => boolean, room: R
     const of = (++lastName).toString(16).padStart(12, '0');
     return name.endsWith('Ids') || large() ? `00000000-0000-4000-8000-${of}` : member.organizationId;
   }
-  if (schema.format === 'email') return 'somebody@example.com';
+  if (schema.format === 'idn-email') return 'somebody@example.com';
   if (schema.pattern?.startsWith('^\\+')) return '+13214567890';
   if (schema.pattern?.includes('[0-9]+$') || schema.pattern?.includes('\\d')) return large() ? '86400' : '100';
   const longest = Math.min(schema.maxLength ?? 4_096, Math.max(1, room.bytes));

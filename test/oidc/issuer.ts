@@ -8,7 +8,8 @@ import {
   type JWK,
 } from 'jose';
 import { CoordinatorError } from '../../src/domain/errors.js';
-import { guardedFetch, type GuardedFetch } from '../../src/http-client/guarded-fetch.js';
+import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
+import type { GuardedFetch } from '../../src/http-client/guarded-request.js';
 import { OidcVerifier, type OidcIdentity } from '../../src/oidc/verify-token.js';
 import { startWebServer, type WebServer } from './web-server.js';
 

@@ -1,4 +1,4 @@
-import type { GuardedFetch } from '../../src/http-client/guarded-fetch.js';
+import type { GuardedFetch } from '../../src/http-client/guarded-request.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';
 import {
   claimsOf,
@@ -353,4 +353,19 @@ test('an issuer that is known goes on being served by its keys, although strange
   for (const origin of strangers) expect(await later(origin)).toBe('taken');
   asked.length = 0;
   expect([await later(known[0]!), asked]).toEqual(['taken', ['accounts.example.com']]);
+});
+
+test('a key that was replaced under its id is read once more, at most every ten seconds', async () => {
+  await expect(verifier.verify(await token(), 'registration')).resolves.toBeDefined();
+  issuer.keys = [await publishedKey('ES256', 'first', 'replaced')];
+  const notMade = "its signature was not made with its issuer's key";
+  // The keys were read a moment ago.
+  expect(await refusalOf(verifier.verify(await token('first', 'replaced'), 'registration'))).toContain(notMade);
+  clock.at += 10 * second;
+  await expect(verifier.verify(await token('first', 'replaced'), 'registration')).resolves.toBeDefined();
+  clock.at += 10 * second;
+  expect(await refusalOf(verifier.verify(await token('first', 'forged'), 'registration'))).toContain(notMade);
+  const { length } = issuer.requests;
+  expect(await refusalOf(verifier.verify(await token('first', 'forged'), 'registration'))).toContain(notMade);
+  expect(issuer.requests).toHaveLength(length);
 });

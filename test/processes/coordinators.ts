@@ -68,6 +68,12 @@ export class Instance {
     await this.running.exit;
   }
 
+  /** Ends it as a supervisor does. Resolves to its exit code. */
+  async terminate(): Promise<number | null> {
+    this.running.child.kill('SIGTERM');
+    return (await this.running.exit).code;
+  }
+
   /** A value of its metrics, summed over the labels; 0 when there is none. */
   async metric(name: string): Promise<number> {
     const text = await (await fetch(`${this.running.url}/metrics`)).text();

@@ -203,6 +203,51 @@ async function play(seed: string, stores: number) {
   }
 }
 
+describe('the check of a history', () => {
+  const event = (id: string, revision: number): RecordedEvent =>
+    ({ stream: 'organization-a', id, revision, position: BigInt(revision) }) as RecordedEvent;
+  const append = (ids: readonly string[], expected: number, more: Partial<Append> = {}): Append => {
+    const revision = expected + ids.length;
+    const times = { invokedAt: 10 * revision, endedAt: 10 * revision + 5 };
+    return {
+      stream: 'organization-a',
+      ids,
+      expected,
+      ...times,
+      outcome: 'ok',
+      revision,
+      position: BigInt(revision),
+      ...more,
+    };
+  };
+  const log = [event('a', 0), event('b', 1), event('c', 2)];
+  const history = [append(['a'], -1), append(['b', 'c'], 0)];
+  const found = (appends: readonly Append[], events = log) =>
+    violations(appends, new Map([['organization-a', events]]));
+
+  test('finds nothing in a right one', () => {
+    expect(found(history)).toEqual([]);
+    const lost = append(['d'], 2, { outcome: 'unknown' });
+    expect(found([...history, lost, append(['e'], 1, { outcome: 'fail' })])).toEqual([]);
+    expect(found([...history, lost], [...log, event('d', 3)])).toEqual([]);
+  });
+
+  test.each<[string, readonly Append[], (readonly RecordedEvent[])?]>([
+    ['an acknowledged event that is lost', history, log.slice(0, 2)],
+    ['an event that is there twice', history, [...log, event('c', 3)]],
+    ['an event that nobody has appended', history, [...log, event('x', 3)]],
+    ['a revision that is left out', history, [event('a', 0), event('b', 1), event('c', 3)]],
+    ['half of an unknown append', [...history, append(['d', 'e'], 2, { outcome: 'unknown' })], [...log, event('d', 3)]],
+    ['a refused append that was written', [...history, append(['d'], 2, { outcome: 'fail' })], [...log, event('d', 3)]],
+    ['an append behind another revision than was expected', [history[0]!, append(['b', 'c'], 1)]],
+    ['a wrong position', [history[0]!, append(['b', 'c'], 0, { position: 7n })]],
+    ['a wrong revision', [history[0]!, append(['b', 'c'], 0, { revision: 1 })]],
+    ['a later append that stands earlier', [append(['a'], -1, { invokedAt: 90, endedAt: 95 }), history[1]!]],
+  ])('finds %s', (_fault, appends, events = log) => {
+    expect(found(appends, [...events])).not.toEqual([]);
+  });
+});
+
 describe.each([1, 2])('histories of parallel writers on %d stores under faults', (stores) => {
   test.each(seeds)(
     'are those of one log (seed %s)',

@@ -20,7 +20,6 @@ const patience = 120_000;
 const root = new URL('../..', import.meta.url).pathname;
 
 const always = () => true;
-const never = () => false;
 
 let installation: Installation;
 
@@ -142,7 +141,7 @@ test(
       const server = await installation.start();
       const client = await installation.client(server.url);
       const answer = await client.query('get_organization_state', { at: { revision: '10050' } });
-      await stop(server);
+      await stop(server, /rebuilding read models/);
       return answer;
     };
     const first = await askedOnce();
@@ -200,7 +199,12 @@ test(
       outgoing.on('continue', () => {
         outgoing.write(body.slice(0, 20));
         server.child.kill('SIGTERM');
-        until('nobody new is let in', () => exchange(`${server.url}/health/live`).then(never, always)).then(() => {
+        const isRefused = () =>
+          fetch(`${server.url}/public/v1/query/whoami`, { method: 'POST' }).then(
+            ({ status }) => status === 503,
+            always,
+          );
+        until('nobody new is let in', isRefused).then(() => {
           // A supervisor tells the whole group, and `countersign start` passes on what it was told.
           server.child.kill('SIGTERM');
           outgoing.end(body.slice(20));

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 const root = new URL('../..', import.meta.url).pathname;
 
 /** What other programs import. */
-const modules = ['arguments', 'bounds', 'event-schema', 'no-arguments', 'repairs', 'rooms-table'];
+const modules = ['arguments', 'event-schema', 'no-arguments', 'rooms-table'];
 
 const programs = ['bench', 'examples', 'examples/login-page', 'scripts'].flatMap((folder) =>
   readdirSync(join(root, folder))

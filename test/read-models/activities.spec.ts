@@ -32,7 +32,7 @@ const submitted = {
     timestampMs: '1',
     intent,
     vote,
-    decision: { voteId: id(2), outcome: 'consensus-needed', by: 'none', policies: [], revision: 0 },
+    decision: { voteId: id(2), outcome: 'consensus-needed', decidedBy: 'none', evaluations: [], revision: 0, rules: 1 },
   },
 } satisfies OrganizationEvent;
 

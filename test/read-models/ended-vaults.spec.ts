@@ -16,7 +16,7 @@ describe('vaults that ended', () => {
       recorded(organizationId, [
         { type: 'WalletCreated', data: { walletId: id(1), walletName: 'a', vaultId: id(1), imported: false } },
         walletDeleted(2),
-        { type: 'ImportEnded', data: { importId: id(9), vaultId: id(3) } },
+        { type: 'ImportClosed', data: { importId: id(9), vaultId: id(3) } },
         { type: 'PrivateKeyDeleted', data: { privateKeyId: id(9), vaultId: id(4) } },
         { type: 'OrganizationDeleted', data: { organizationId, vaultIds: [id(5), id(6)] } },
       ]),

@@ -129,7 +129,7 @@ describe('a damaged file', () => {
   ])('that %s is rebuilt, and the log is told', async (_, damage) => {
     await damage();
     const told: unknown[] = [];
-    const projecting = await projectIntoFile(file, source, store, (error) => told.push(error));
+    const projecting = await projectIntoFile(file, source, store, { damaged: (error) => told.push(error) });
     expect(told).toEqual([
       expect.objectContaining({ code: expect.stringMatching(/^SQLITE_(CORRUPT|NOTADB)/) as string }),
     ]);
@@ -141,7 +141,7 @@ describe('a damaged file', () => {
 
   test('is not taken for one that cannot be opened', async () => {
     const told: unknown[] = [];
-    await expect(projectIntoFile(folder, source, store, (error) => told.push(error))).rejects.toThrow();
+    await expect(projectIntoFile(folder, source, store, { damaged: (error) => told.push(error) })).rejects.toThrow();
     expect(told).toEqual([]);
   });
 

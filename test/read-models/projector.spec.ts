@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { chainEvent, type EventMetadata } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { lastProjected, Projector } from '../../src/read-models/projector.js';
@@ -19,6 +20,17 @@ function event(position: number): RecordedEvent {
     data: {},
     metadata: { at: 1, schemaVersion: 1, $correlationId: 'a', $causationId: 'a', hash: '0'.repeat(64) },
   };
+}
+
+/** Events 1 to `last` of a stream, each of which follows from the one before it. */
+function chainedEvents(last: number): RecordedEvent[] {
+  let hash = '0'.repeat(64);
+  return range(1, last).map((position) => {
+    const { metadata, ...rest } = event(position);
+    const { hash: _hash, ...chained } = metadata as EventMetadata;
+    hash = chainEvent(hash, { ...rest, metadata: chained });
+    return { ...rest, metadata: { ...chained, hash } };
+  });
 }
 
 /** Notes each position; fails after the write of `failsAt`. */
@@ -75,8 +87,9 @@ describe('the projector', () => {
     let failsAt: bigint | undefined = 3n;
     const models = [notes('first', () => undefined), notes('failing', () => failsAt), notes('last', () => undefined)];
     const projector = new Projector(database, models, source);
-    projector.project([event(1)]);
-    const failed = projector.project([event(2), event(3)]);
+    const [one, two, three] = chainedEvents(3) as [RecordedEvent, RecordedEvent, RecordedEvent];
+    projector.project([one]);
+    const failed = projector.project([two, three]);
     expect(failed.map(({ model, checkpoint, failure }) => [model, checkpoint, failure !== undefined])).toEqual([
       ['first', 3n, false],
       ['failing', 1n, true],
@@ -91,7 +104,7 @@ describe('the projector', () => {
     failsAt = undefined;
     const again = new Projector(database, models, source);
     expect(again.progress().map(({ checkpoint }) => checkpoint)).toEqual([3n, 1n, 3n]);
-    again.project([event(2), event(3)]);
+    again.project([two, three]);
     expect(positions(database, 'failing')).toEqual([1, 2, 3]);
     expect(positions(database, 'first')).toEqual([1, 2, 3]);
     database.close();
@@ -119,25 +132,55 @@ describe('the projector', () => {
     ['of a newer release', { metadata: { ...(event(3).metadata as object), schemaVersion: 99 } }, 'start the release'],
     ['without metadata', { metadata: null }, 'the schema version `undefined`'],
     ['of a vault, without data', { stream: 'vault-1', type: 'SecretSealed', data: null }, 'Cannot destructure'],
-  ])('stops every model at an event %s, behind those before it, and takes it up after a restart', (_, changes, why) => {
+  ])('leaves out an event %s, and says so once, also after a restart', (_, changes, why) => {
     const database = new ReadModelDatabase(':memory:');
     const models = [notes('first', () => undefined), notes('last', () => undefined)];
     const projector = new Projector(database, models, source);
     const unreadable = { ...event(3), ...changes };
     projector.project([event(1), event(2), unreadable, event(4)]);
-    const { type, stream } = unreadable;
-    const named = `\`${type}\` at revision 3 of \`${stream}\` cannot be read (`;
-    for (let time = 0; time < 2; time++) {
-      for (const { checkpoint, failure } of projector.project([event(4), event(5)]))
-        expect([checkpoint, failure]).toEqual([2n, expect.stringContaining(named) as string]);
-      for (const { failure } of projector.progress()) expect(failure).toContain(why);
+    projector.project([{ ...unreadable, revision: 5, position: 5n }]);
+    for (const one of [projector, new Projector(database, models, source)]) {
+      expect(one.leftOut()).toEqual([
+        {
+          organizationId: unreadable.stream === 'vault-1' ? '' : organizationId,
+          stream: unreadable.stream,
+          revision: 3,
+          position: 3n,
+          reason: expect.stringContaining(why) as string,
+        },
+      ]);
+      expect(one.progress().map(({ failure }) => failure)).toEqual([undefined, undefined]);
     }
-    expect(positions(database, 'first')).toEqual([1, 2]);
-    expect(lastProjected(database)?.position).toBe(2n);
+    for (const { name } of models) expect(positions(database, name)).toEqual([1, 2, 4]);
+    // What cannot be read is no place to resume from.
+    expect(lastProjected(database)?.position).toBe(4n);
+    database.close();
+  });
 
-    const again = new Projector(database, models, source);
-    again.project([event(3), event(4)]);
-    expect(positions(database, 'last')).toEqual([1, 2, 3, 4]);
+  it('leaves out an altered event that no model can project, and of what follows only what makes no sense', () => {
+    const database = new ReadModelDatabase(':memory:');
+    const failing = notes('failing', () => undefined);
+    const models: readonly ReadModel[] = [
+      notes('first', () => undefined),
+      {
+        ...failing,
+        project(rows, events) {
+          failing.project(rows, events);
+          if (events.some(({ position }) => position === 3n || position === 5n)) throw new Error('no such thing');
+        },
+      },
+    ];
+    const projector = new Projector(database, models, source);
+    const events = chainedEvents(6).map((one) => (one.position === 3n ? { ...one, data: { altered: true } } : one));
+    const other = { ...event(7), stream: 'organization-01890000-0000-7000-8000-000000000001' };
+    const progress = projector.project([...events, other]);
+    expect(progress.map(({ checkpoint, failure }) => [checkpoint, failure])).toEqual([
+      [7n, undefined],
+      [7n, undefined],
+    ]);
+    expect(projector.leftOut()).toMatchObject([{ organizationId, revision: 3, position: 3n }]);
+    expect(positions(database, 'first')).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(positions(database, 'failing')).toEqual([1, 2, 4, 6, 7]);
     database.close();
   });
 

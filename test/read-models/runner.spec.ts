@@ -1,5 +1,5 @@
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import type { EventStore, NewEvent, SubscribeOptions } from '../../src/ledger/event-store.js';
+import type { EventStore, NewEvent, RecordedEvent, SubscribeOptions } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { readModels } from '../../src/read-models/index.js';
@@ -38,7 +38,7 @@ function steered() {
     told: [] as string[],
     feed: new Proxy(inner, {
       get(target, name) {
-        if (name !== 'subscribe') return (Reflect.get(target, name) as () => unknown).bind(target);
+        if (name !== 'subscribe') return (Reflect.get(target, name) as (() => unknown) | undefined)?.bind(target);
         return (options: SubscribeOptions) => {
           steering.breakFeed = () => {
             void subscription.close();
@@ -71,6 +71,7 @@ function steered() {
   steering.projecting = {
     rows: real.rows,
     progress: () => real.progress(),
+    leftOut: () => real.leftOut(),
     close: () => real.close(),
     async project(events) {
       steering.batches.push(events.length);
@@ -202,6 +203,57 @@ describe('the runner of the read models', () => {
     rows.run('UPDATE source SET identity = ?', 'one');
     expect(places(projector())).toEqual(new Set([-1n]));
     rows.close();
+  });
+
+  it('keeps models current while another one is rebuilt, whose rows are refused meanwhile', async () => {
+    const store = new InMemoryEventStore();
+    await rename(store, 0, 9_000);
+    const database = new ReadModelDatabase(':memory:');
+    const open = () => new Projector(database, readModels, { identity: 'one', head: 9_000n });
+    const first: RecordedEvent[] = [];
+    for await (const event of store.read(stream)) first.push(event);
+    open().project(first);
+    database.run("UPDATE checkpoints SET version = version - 1 WHERE model = 'users'");
+
+    const projector = open();
+    let isHeld = true;
+    const states: string[] = [];
+    const runner = new ReadModelRunner(
+      store,
+      {
+        rows: database,
+        progress: () => projector.progress(),
+        leftOut: () => projector.leftOut(),
+        close: () => Promise.resolve(database.close()),
+        async project(events, models) {
+          if (models?.includes('users')) await until('the rebuild may continue', () => !isHeld);
+          projector.project(events, models);
+        },
+      },
+      {
+        projected: () => undefined,
+        failed: (model) => states.push(`${model} failed`),
+        interrupted: (error) => states.push(String(error)),
+        rebuild: (state, { models }) => void (state === 'advanced' || states.push(`${state} ${models.join()}`)),
+      },
+    );
+    const name = () => runner.readable(database).get('SELECT doc FROM organizations');
+    const users = () => runner.readable(database).all('SELECT * FROM users');
+    expect([runner.checkpoint('users'), runner.checkpoint('organizations')]).toEqual([-1n, 9_000n]);
+    runner.start();
+    await until('the rebuild is noticed', () => states.length > 0);
+    await runner.current(9_000n);
+    expect(String(name()?.['doc'])).toContain('......8999');
+    expect(users).toThrow('read models are being rebuilt from the events, 0 % done (users): try again later');
+
+    isHeld = false;
+    await rename(store, 9_000, 5);
+    await runner.passed(9_005n, 30_000);
+    expect(String(name()?.['doc'])).toContain('......9004');
+    expect(users()).toEqual([]);
+    expect(states).toEqual(['started users', 'ended users']);
+    await runner.close();
+    database.close();
   });
 
   it('lets whoever waits not wait for company', async () => {

@@ -28,7 +28,9 @@ const change: fc.Arbitrary<OrganizationEvent> = fc.oneof(
       { requiredKeys: ['userId'] },
     ),
   }),
-  fc.record({ userId: user, contact }).map((data) => ({ type: 'UserContactVerified' as const, data })),
+  fc
+    .record({ userId: user, contact })
+    .map((data) => ({ type: 'UserContactVerified' as const, data: { ...data, issuerOrganizationId: id(700) } })),
   fc.record({ userId: user, contact }).map((data) => ({ type: 'UserContactReleased' as const, data })),
   fc.tuple(user, fc.integer({ min: 1, max: 4 })).map(([userId, number]) => aPasskey(userId, 600 + number)),
 );

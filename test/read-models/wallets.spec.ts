@@ -159,12 +159,16 @@ describe('list_wallet_accounts', () => {
     });
   });
 
-  it.each(['0', '101', '1e1', '-1', '01', '', ' 5', 'ten'])('refuses %p as a limit', (limit) =>
+  it.each(['0', '101', '1e1', '-1', '01', ' ', ' 5', 'ten'])('refuses %p as a limit', (limit) =>
     expect(refused(() => idsOf(rows, { paginationOptions: { limit } }))).toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringContaining('paginationOptions.limit') as string,
     }),
   );
+
+  it('takes "" as no limit', () => {
+    expect(idsOf(rows, { paginationOptions: { limit: '' } })).toEqual(idsOf(rows));
+  });
 
   it.each([
     ['nothing', id(999), {}],

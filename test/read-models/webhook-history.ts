@@ -10,6 +10,11 @@ export class WebhookHistory {
   readonly endpointId = id(701);
   private position = 0n;
 
+  /** It is a sub-organization. */
+  isFounded(): RecordedEvent {
+    return this.event('OrganizationCreated', { organizationId: this.organizationId, parentOrganizationId: id(702) });
+  }
+
   /** Its endpoint is told of everything. */
   begins(): RecordedEvent {
     const { endpointId } = this;

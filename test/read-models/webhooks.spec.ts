@@ -89,3 +89,25 @@ test('nothing is due of what was dropped, and what happens afterwards does not w
   const rows = rowsOf(webhooksModel, events);
   expect([pendingDeliveries(rows), [...endpointsWithDeliveries(rows)].length]).toEqual([2, 1]);
 });
+
+test.each([
+  ['an organization', 10_000, () => []],
+  ['a sub-organization', 1_000, () => [history.isFounded()]],
+])('of what waits for an endpoint of %s, the oldest beyond %d is dropped', (_whose, most, founded) => {
+  const start = [begun, ...founded()];
+  const first = history.waits('a', 1);
+  const others = Array.from({ length: most }, (_, number) => history.waits(`${number}`, 0)).flat();
+  const full = rowsOf(webhooksModel, [...start, ...first, ...others.slice(0, -2)]);
+  expect(pendingDeliveries(full)).toBe(most);
+  expect(dueIn(full)[0]).toBe(first[0]!.id);
+  const rows = rowsOf(webhooksModel, [...start, ...first, ...others]);
+  expect(pendingDeliveries(rows)).toBe(most);
+  // The second of the activity came after the first, and was dropped after it.
+  expect(dueIn(rows)[0]).toBe(others[0]!.id);
+  const dropped = rows.all("SELECT event_id, doc FROM webhook_deliveries WHERE state = 'dropped' ORDER BY position");
+  expect(dropped.map((row) => row['event_id'])).toEqual(ids(...first));
+  expect(JSON.parse(String(dropped[0]!['doc']))).toMatchObject({
+    state: 'dropped',
+    reason: `more than ${most} deliveries were waiting for this endpoint`,
+  });
+});

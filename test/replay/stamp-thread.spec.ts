@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { Vote } from '../../src/domain/activity/events.js';
 import { StampThread } from '../../src/replay/stamp-thread.js';
+import { goldenStream } from '../golden/streams.js';
 
 /** A genuine vote of a recorded history. */
-const genuine = readFileSync(new URL('../golden/consensus.v4.jsonl', import.meta.url), 'utf8')
-  .trimEnd()
-  .split('\n')
-  .map((line) => (JSON.parse(line) as { data: { vote?: Vote } }).data.vote)
+const genuine = goldenStream('consensus.v1')
+  .map(({ data }) => (data as { vote?: Vote }).vote)
   .find((vote) => vote !== undefined && vote.scheme === 'SIGNATURE_SCHEME_TK_API_P256')!;
 
 test('each stamp gets its own answer, also when a later list is done before an earlier one', async () => {

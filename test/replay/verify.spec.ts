@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,26 +16,26 @@ import type { EventStore, NewEvent, RecordedEvent } from '../../src/ledger/event
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { KeptProgress } from '../../src/replay/kept-progress.js';
+import { SavedHeads } from '../../src/replay/saved-heads.js';
+import { Spill, SpilledMap, SpilledSet } from '../../src/replay/spill.js';
 import { verifyHistory, type Verification, type VerifyOptions } from '../../src/replay/verify.js';
 import { tellFlushed } from '../files/flushed.js';
+import { goldenNamesOf, goldenStream } from '../golden/streams.js';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
 
 type Event = NewEvent & { readonly data: Record<string, unknown>; readonly metadata: EventMetadata };
 /** Streams by name, each with its events in order. */
 type History = Map<string, Event[]>;
 
-const folder = new URL('../golden/', import.meta.url);
 const registry = buildRegistry(activities);
+const noCounts = { decisions: 0, stamps: 0, stampsNotKept: 0, stampsRedacted: 0 };
 
-/** Streams of organizations as the release before the next one has recorded them; read anew for each forger. */
+/** Recorded streams of organizations; read anew for each forger. */
 function golden(): History {
-  const files = readdirSync(folder).filter((name) => name.endsWith('.v3.jsonl'));
-  const streams = files.map((file): Event[] =>
-    readFileSync(new URL(file, folder), 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as RecordedEvent & Event)
-      .map(({ id, type, data, metadata, stream }) => Object.assign({ id, type, data, metadata }, { stream })),
+  const streams = goldenNamesOf('v1').map((name): Event[] =>
+    (goldenStream(name) as (RecordedEvent & Event)[]).map(({ id, type, data, metadata, stream }) =>
+      Object.assign({ id, type, data, metadata }, { stream }),
+    ),
   );
   const nameOf = (events: readonly Event[]) => (events[0] as Event & { stream: string }).stream;
   // A parent is there before its sub-organizations.
@@ -142,6 +142,14 @@ function find(history: History, fits: (event: Event, at: number, events: readonl
   throw new Error('no golden stream has such an event');
 }
 
+/** Gives the first stamp another signature, in a chain that fits. */
+function forgeStamp(history: History) {
+  const { stream, events, at } = find(history, (event) => voteOf(event) !== undefined);
+  const signature = voteOf(events[at]!)!.signature.replace(/..$/, (end) => (end === '00' ? '01' : '00'));
+  history.set(stream, sealAgain(stream, events.with(at, withVote(events[at]!, { signature }))));
+  return { stream, at };
+}
+
 describe('verifyHistory', () => {
   it('finds nothing in histories that were recorded, and has looked at all of each', async () => {
     const history = golden();
@@ -154,7 +162,6 @@ describe('verifyHistory', () => {
       events: all.length + vaults,
       streams: history.size + vaults,
       decisions: all.filter(isDeciding).length,
-      unnumbered: 0,
       stamps: all.filter(voteOf).length,
       stampsNotKept: 0,
       stampsRedacted: 0,
@@ -184,9 +191,7 @@ describe('verifyHistory', () => {
   it('finds the same in an EventStoreDB, and with the stamps in a thread of their own', async () => {
     const clean = await verified(golden());
     const forged = golden();
-    const { stream, events, at } = find(forged, (event) => voteOf(event) !== undefined);
-    const signature = voteOf(events[at]!)!.signature.replace(/..$/, (end) => (end === '00' ? '01' : '00'));
-    forged.set(stream, sealAgain(stream, events.with(at, withVote(events[at]!, { signature }))));
+    const { stream, at } = forgeStamp(forged);
     const double = await EventStoreDouble.start();
     try {
       const found = await verified(golden(), {}, await EventStoreDbEventStore.open(double.connectionString));
@@ -209,7 +214,7 @@ describe('verifyHistory', () => {
     await tellFlushed(
       folder,
       (one) => flushed.push(one),
-      () => progress.write({ events: 1, position: 0n, hash: undefined, state: {} }),
+      () => progress.write({ position: 0n, hash: undefined, counts: noCounts, findings: [] }),
     );
     expect(flushed).toEqual(['progress.new', 'folder with progress']);
     await rm(folder, { recursive: true });
@@ -234,10 +239,9 @@ describe('verifyHistory', () => {
       expect((await stat(file)).mode & 0o777).toBe(0o600);
       expect(shares).toEqual([...shares].sort((one, other) => one - other));
 
-      // What it has looked at is not looked at again: this forgery of the first events is one.
+      // The stamps that it has looked at are not looked at again: this forgery is one of the first.
       const forged = golden();
-      const [stream, [first, ...rest]] = [...forged][0]!;
-      forged.set(stream, [{ ...first!, data: { ...first!.data, forged: true } }, ...rest]);
+      forgeStamp(forged);
       const kept = readFileSync(file);
       const { findings, ...counts } = await verified(forged, { progress: new KeptProgress(file, 0) });
       const { findings: none, ...whole } = await verified(golden());
@@ -257,6 +261,110 @@ describe('verifyHistory', () => {
     }
   });
 
+  describe('since saved heads', () => {
+    let folder: string;
+    let since: SavedHeads;
+
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'verify-'));
+    });
+
+    afterEach(async () => {
+      since.close();
+      await rm(folder, { recursive: true });
+    });
+
+    /** Heads of all streams, at their ends unless other revisions are given. */
+    async function headsOf(history: History, others: Readonly<Record<string, number>> = {}): Promise<SavedHeads> {
+      const heads = [...history].map(([stream, events]) => {
+        const revision = others[stream] ?? events.length - 1;
+        return [stream, { revision, hash: events[revision]!.metadata.hash }] as const;
+      });
+      const file = join(folder, 'heads.json');
+      writeFileSync(file, JSON.stringify({ format: 'countersign heads 1', heads: Object.fromEntries(heads) }));
+      return SavedHeads.read(file, false);
+    }
+
+    it('checks the chains of earlier events, and neither their stamps nor their decisions', async () => {
+      const history = golden();
+      forgeStamp(history);
+      since = await headsOf(history);
+      const verification = await verified(history, { since });
+      expect(verification).toMatchObject({ findings: [], eventsSince: 0, ...noCounts });
+
+      const { stream, events: changed, at } = find(history, ({ type }) => type === 'UserUpdated');
+      const data = { ...changed[at]!.data, userName: 'Mallory' };
+      history.set(stream, changed.with(at, { ...changed[at]!, data }));
+      expect(placesIn((await verified(history, { since })).findings)).toContainEqual([
+        stream,
+        at,
+        expect.stringMatching(/hash chain .* is broken/),
+      ]);
+      history.set(stream, sealAgain(stream, history.get(stream)!));
+      expect(placesIn((await verified(history, { since })).findings)).toContainEqual([
+        stream,
+        changed.length - 1,
+        expect.stringMatching(/^its link was `.*` when `.*heads.json` was saved, and is `/),
+      ]);
+    });
+
+    it('checks everything of later events, whatever their decisions are based on', async () => {
+      const history = golden();
+      const { stream, at } = forgeStamp(history);
+      since = await headsOf(history, { [stream]: at - 1 });
+      const { findings, decisions, eventsSince } = await verified(history, { since });
+      expect(findings).toMatchObject([
+        { stream, revision: at, problem: expect.stringMatching(/stamp of user/) as string },
+      ]);
+      const later = history.get(stream)!.slice(at);
+      expect(decisions).toBe(later.filter(isDeciding).length);
+      expect(eventsSince).toBe(later.length);
+    });
+
+    it('names later events that no decision has recorded, and a request that was recorded before', async () => {
+      const history = golden();
+      const { stream, events, at: voted } = find(history, ({ type }) => type === 'ActivityApproved');
+      since = await headsOf(history);
+      const store = new InMemoryEventStore();
+      await fill(store, withVaults(history));
+      const at = await forge(store, stream, { type: 'UserCreated', data: mallory }, events[voted]!);
+      const places = placesIn((await verified(new Map(), { since }, store)).findings);
+      expect(places).toContainEqual([stream, at, 'no decision has recorded it']);
+      expect(places).toContainEqual([stream, at + 1, expect.stringMatching(/is recorded twice/)]);
+    });
+  });
+
+  it('keeps values in a temporary file, and those in use in memory', () => {
+    const spill = new Spill();
+    const map = new SpilledMap<{ size: number; text: string }>(spill, {
+      name: 'texts',
+      most: 10,
+      sizeOf: ({ size }) => size,
+      write: (value) => Buffer.from(JSON.stringify(value)),
+      read: (bytes) => JSON.parse(bytes.toString()) as { size: number; text: string },
+    });
+    const set = new SpilledSet(spill, 'words');
+    const texts = Array.from({ length: 20_100 }, (_, index) => String(index));
+    expect(texts.filter((text) => !set.add(text))).toEqual([]);
+    expect(['0', '19999', '20000', '20099', '20100'].map((text) => set.add(text))).toEqual([
+      ...[false, false, false, false],
+      true,
+    ]);
+    for (let count = 0; count < 20; count++) map.set(`key ${count}`, { size: 1, text: '' });
+    map.set('large', { size: 6, text: 'large' });
+    map.shrink();
+    map.get('key 0')!.text = 'changed';
+    map.shrink();
+    for (let count = 1; count < 20; count++) map.get(`key ${count}`);
+    map.shrink();
+    expect([map.size, map.has('key 3'), map.has('key 20')]).toEqual([21, true, false]);
+    expect(map.get('key 0')).toEqual({ size: 1, text: 'changed' });
+    map.get('key 0')!.text = 'again';
+    const all = new Map(map.entries());
+    expect([all.size, all.get('key 0')?.text, all.get('large')?.text]).toEqual([21, 'again', 'large']);
+    spill.close();
+  });
+
   it('takes the words of a failure as they were recorded, and its code as it comes out', async () => {
     for (const [failure, found] of [
       [{ message: 'in the words of an earlier release' }, 0],
@@ -272,6 +380,18 @@ describe('verifyHistory', () => {
       expect((await verified(history)).findings).toHaveLength(found);
     }
   });
+
+  const otherRules = (rules: number | undefined) =>
+    new RegExp(`was not decided by the rules of this release \\(1\\): its rules are \`${rules}\`; use the release`);
+
+  /** The first submission as if other rules had decided it. */
+  const byRules = (history: History, rules: number | undefined) => {
+    const { stream, events, at } = find(history, ({ type }) => type === 'ActivitySubmitted');
+    const { rules: _rules, ...decision } = events[at]!.data['decision'] as { rules?: number };
+    const data = { ...events[at]!.data, decision: { ...decision, ...(rules === undefined ? {} : { rules }) } };
+    const forged = { ...events[at]!, data };
+    return { stream, events: events.with(at, forged), at, says: otherRules(rules), isSealed: true } as const;
+  };
 
   /** Each forges one event, says where it must be found, and what must be said of it. */
   const forgeries: Readonly<
@@ -371,16 +491,18 @@ describe('verifyHistory', () => {
     'a policy that never was, for what should have been denied': (history) => {
       // Without the policy that has allowed it, it is a denial.
       const { stream, events, at } = find(history, (event, index, all) => {
-        const { decision } = event.data as { decision?: { by: string; outcome: string } };
+        const { decision } = event.data as { decision?: { decidedBy: string; outcome: string } };
         return (
           event.type === 'ActivitySubmitted' &&
-          decision?.by === 'policy' &&
+          decision?.decidedBy === 'policy' &&
           decision.outcome === 'allow' &&
           all.slice(0, index).some(({ type }) => type === 'PolicyCreated')
         );
       });
-      const { policies } = events[at]!.data['decision'] as { policies: { policyId: string; outcome: string }[] };
-      const allowing = policies.find(({ outcome }) => outcome === 'OUTCOME_ALLOW')!;
+      const { evaluations } = events[at]!.data['decision'] as {
+        evaluations: { policyId: string; outcome: string }[];
+      };
+      const allowing = evaluations.find(({ outcome }) => outcome === 'OUTCOME_ALLOW')!;
       const made = events.findIndex(
         ({ type, data }) => type === 'PolicyCreated' && data['policyId'] === allowing.policyId,
       );
@@ -447,12 +569,14 @@ describe('verifyHistory', () => {
     'a decision that should have been a denial': (history) => {
       // Nobody has ever made the policy that has allowed it.
       const { stream, events, at } = find(history, (event, index, all) => {
-        const { decision } = event.data as { decision?: { by: string; outcome: string } };
-        const isAllowed = decision?.by === 'policy' && decision.outcome === 'allow';
+        const { decision } = event.data as { decision?: { decidedBy: string; outcome: string } };
+        const isAllowed = decision?.decidedBy === 'policy' && decision.outcome === 'allow';
         return event.type === 'ActivitySubmitted' && isAllowed && all.slice(0, index).some(isPolicyMade);
       });
-      const { policies } = events[at]!.data['decision'] as { policies: { policyId: string; outcome: string }[] };
-      const allowing = policies.filter(({ outcome }) => outcome === 'OUTCOME_ALLOW').map(({ policyId }) => policyId);
+      const { evaluations } = events[at]!.data['decision'] as {
+        evaluations: { policyId: string; outcome: string }[];
+      };
+      const allowing = evaluations.filter(({ outcome }) => outcome === 'OUTCOME_ALLOW').map(({ policyId }) => policyId);
       const isAllowing = (event: Event) => isPolicyMade(event) && allowing.includes(String(event.data['policyId']));
       return {
         stream,
@@ -518,7 +642,7 @@ describe('verifyHistory', () => {
         stream,
         events: events.with(0, { ...events[0]!, data }),
         at: 0,
-        says: /does not name revision \d+ of organization `.*`, which founded it/,
+        says: /does not name the revision of organization `.*` that founded it/,
         isSealed: true,
       };
     },
@@ -537,23 +661,12 @@ describe('verifyHistory', () => {
         isSealed: true,
       };
     },
-    'a decision that does not say its rules, behind one that does': (history) => {
-      const rulesIn = ({ data }: Event) => (data['decision'] as { rules?: number } | undefined)?.rules;
-      const { stream, events, at } = find(
-        history,
-        (event, index, all) =>
-          event.type === 'ActivitySubmitted' &&
-          rulesIn(event) !== undefined &&
-          all.slice(0, index).some((before) => rulesIn(before) !== undefined),
-      );
-      const { rules: _rules, ...decision } = events[at]!.data['decision'] as { rules?: number };
-      return {
-        stream,
-        events: events.with(at, { ...events[at]!, data: { ...events[at]!.data, decision } }),
-        at,
-        says: /does not say which rules decided/,
-        isSealed: true,
-      };
+    'a decision that does not say its rules': (history) => byRules(history, undefined),
+    'a decision by other rules': (history) => byRules(history, 2),
+    'a rejection by other rules': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'ActivityRejected');
+      const forged = { ...events[at]!, data: { ...events[at]!.data, rules: 2 } };
+      return { stream, events: events.with(at, forged), at, says: otherRules(2), isSealed: true };
     },
   };
 
@@ -583,7 +696,7 @@ describe('verifyHistory', () => {
     return before.length;
   }
 
-  it.each(['installation-boots', 'claims-x', 'sends-x'])(
+  it.each(['installation-boots', 'claims-x', 'message-counts-x'])(
     'names events that no decision has recorded, behind one in `%s`',
     async (other) => {
       const store = new InMemoryEventStore();

@@ -56,7 +56,7 @@ export interface AssertOptions extends CeremonyOptions {
 /**
  * A passkey made of software, for tests. `register` gives what goes into `authenticators[]` of an intent; `assert`
  * gives the value of the header X-Stamp-WebAuthn for a body. Counters stay 0 like those of synchronised passkeys
- * unless `signCount` says otherwise.
+ * unless `signCount` says otherwise: then it is bound to its device.
  */
 export class SoftwareAuthenticator {
   readonly algorithm: 'ES256' | 'EdDSA';
@@ -151,7 +151,8 @@ export class SoftwareAuthenticator {
   }
 
   #authenticatorData(options: CeremonyOptions, otherFlags: number): Buffer {
-    const { userPresent = true, userVerified = true, backupEligible = true, backupState = true } = options;
+    const { userPresent = true, userVerified = true } = options;
+    const { backupEligible = options.signCount === undefined, backupState = options.signCount === undefined } = options;
     const flags =
       (userPresent ? 1 : 0) | (userVerified ? 4 : 0) | (backupEligible ? 8 : 0) | (backupState ? 16 : 0) | otherFlags;
     const tail = Buffer.alloc(5);

@@ -73,6 +73,8 @@ describe('refused', () => {
   test.each<[string, RegisterOptions, string, string]>([
     ['type of an assertion', { clientData: { type: 'webauthn.get' } }, client, 'type is `webauthn.get`'],
     ['another challenge', { clientData: { challenge: 'AAAA' } }, client, 'challenge is `AAAA`, but the request has'],
+    ['a number', { clientData: { crossOrigin: 7 } }, client, 'crossOrigin is `7`'],
+    ['a long text', { clientData: { type: 'x'.repeat(201) } }, client, `type is \`${'x'.repeat(200)}\`, but`],
     ['client data not JSON', { clientDataText: '{' }, client, 'clientDataJson is not JSON'],
     ['no origin', { clientData: { origin: undefined } }, client, 'clientDataJson has no string member origin'],
     ['origin of another site', { origin: 'https://evil.com' }, client, 'rpIdHash'],
@@ -157,12 +159,7 @@ describe('refused', () => {
   test.each<[string, Registration, string, string]>([
     ['no challenge', { ...honest, challenge: '' }, 'challenge', 'has 0 characters, but must have 1 to 256'],
     ['long challenge', { ...honest, challenge: 'A'.repeat(257) }, 'challenge', 'has 257 characters'],
-    [
-      'long credential id',
-      changed({ credentialId: 'A'.repeat(257) }),
-      'attestation.credentialId',
-      'has 257 characters',
-    ],
+    ['long credential id', changed({ credentialId: 'A'.repeat(1_366) }), 'attestation.credentialId', 'has 1024 bytes'],
     [
       'another credential id',
       changed({ credentialId: 'AAAA' }),
@@ -180,6 +177,7 @@ describe('refused', () => {
       'cannot be read',
     ],
     ['attestation nested deeply', changed({ attestationObject: nested }), object, 'cannot be read'],
+    ['attestation as long as it may be', changed({ attestationObject: 'A'.repeat(65_536) }), object, 'cannot be read'],
     [
       'attestation too long',
       changed({ attestationObject: 'A'.repeat(65_537) }),

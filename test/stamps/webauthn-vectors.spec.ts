@@ -43,7 +43,6 @@ function authenticatorOf({ registration }: Case): RegisteredAuthenticator {
     credentialId: base64url(registration.credential_id),
     publicKey: Buffer.from(credentialPublicKey ?? []).toString('base64url'),
     rpIdHash: Buffer.from(rpIdHash).toString('hex'),
-    signCount: 0,
   };
 }
 
@@ -69,6 +68,7 @@ function assertion(vector: Case, authenticator: RegisteredAuthenticator, forged:
 /** All cases of the specification, with what becomes of them here; a case that is not listed fails the last test. */
 const accepted: readonly [string, string][] = [
   ['none-es256', 'none'],
+  ['none-es256-long-credential-id', 'none'],
   ['packed-self-es256', 'packed'],
   ['packed-es256', 'packed'],
   ['packed-rs256', 'packed'],
@@ -76,7 +76,6 @@ const accepted: readonly [string, string][] = [
   ['apple-es256', 'apple'],
 ];
 const refusedAttestation: readonly [string, string][] = [
-  ['none-es256-long-credential-id', 'attestation.credentialId: has 1364 characters, but may have at most 256'],
   // The library wants the manufacturer to be a real one, and the whole chain of certificates, and the zero AAGUID that
   // the FIDO U2F format prescribes; these three vectors have none of it.
   ['tpm-es256', 'TPM manufacturer "id:00000000"'],

@@ -59,8 +59,5 @@ export const ethereumPolicyValue = (
   return ethereum.ethereumPolicyValue(transaction, from, call);
 };
 
-export const solanaPolicyValue = (
-  transaction: solana.SolanaTransaction,
-  programs: readonly solana.DeployedProgram[],
-  rules?: number,
-) => solana.solanaPolicyValue(transaction, solana.solanaCalls(transaction, programs, steps()), rules);
+export const solanaPolicyValue = (transaction: solana.SolanaTransaction, programs: readonly solana.DeployedProgram[]) =>
+  solana.solanaPolicyValue(transaction, solana.solanaCalls(transaction, programs, steps()));

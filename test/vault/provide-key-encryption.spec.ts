@@ -50,7 +50,7 @@ describe('the first start', () => {
     expect((await stat(kekFile)).mode & 0o777).toBe(0o600);
     expect(await readdir(folder)).toEqual(['kek']);
     expect(made).toEqual([kekFile]);
-    expect(await recorded(store)).toEqual([['KeyEncryptionKeyTaken', keys.currentId]]);
+    expect(await recorded(store)).toEqual([['KeyEncryptionKeyActivated', keys.currentId]]);
     let hash = GENESIS_HASH;
     for (const event of await eventsOf(store, 'installation-kek')) hash = verifyChain(hash, event);
     const again = await start(store, {});
@@ -90,14 +90,14 @@ describe('the first start', () => {
 
   it('writes the key before the event, and finds it after a crash between the two', async () => {
     const store = new SteeredStore();
-    store.faults.set(0, 'unavailable-before');
+    store.failTwice(0, 'unavailable-before');
     await expect(start(store, {})).rejects.toThrow('nothing written');
     const text = await readFile(kekFile, 'utf8');
-    store.faults.set(1, 'unavailable-after');
+    store.failTwice(2, 'unavailable-after');
     await expect(start(store, {})).rejects.toThrow('everything written');
     const keys = await start(store, {});
     expect(await readFile(kekFile, 'utf8')).toBe(text);
-    expect(await recorded(store)).toEqual([['KeyEncryptionKeyTaken', keys.currentId]]);
+    expect(await recorded(store)).toEqual([['KeyEncryptionKeyActivated', keys.currentId]]);
   });
 
   it('says in one line where the key cannot be kept', async () => {
@@ -153,7 +153,7 @@ describe('a later start is refused, and nothing is written,', () => {
   });
 
   afterEach(async () => {
-    expect(await recorded(store)).toEqual([['KeyEncryptionKeyTaken', id]]);
+    expect(await recorded(store)).toEqual([['KeyEncryptionKeyActivated', id]]);
     expect(made).toEqual([]);
   });
 
@@ -208,7 +208,7 @@ describe('coordinators that start at once', () => {
   it('with the same key agree', async () => {
     const store = new InMemoryEventStore();
     const all = await Promise.all(Array.from({ length: 4 }, () => start(store, { kek: hex(1) })));
-    expect(await recorded(store)).toEqual([['KeyEncryptionKeyTaken', all[0]!.currentId]]);
+    expect(await recorded(store)).toEqual([['KeyEncryptionKeyActivated', all[0]!.currentId]]);
   });
 
   it('with one key file that is not there yet come to the same key', async () => {
@@ -258,7 +258,7 @@ it('a key that is put first is recorded as the one that wraps, and the earlier o
   await start(store, { kek: hex(1) });
   const both = await start(store, { kek: `${hex(2)},${hex(1)}` });
   expect(both.currentId).toBe(keysOf(2).currentId);
-  expect(await recorded(store)).toEqual([1, 2].map((byte) => ['KeyEncryptionKeyTaken', keysOf(byte).currentId]));
+  expect(await recorded(store)).toEqual([1, 2].map((byte) => ['KeyEncryptionKeyActivated', keysOf(byte).currentId]));
   await expect(start(store, { kek: hex(1) })).rejects.toThrow(`sealed under key-encryption key ${both.currentId}`);
   expect((await start(store, { kek: hex(2) })).currentId).toBe(both.currentId);
 });

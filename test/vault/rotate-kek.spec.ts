@@ -100,9 +100,9 @@ describe.each(Object.entries(stores))('a rotation %s', (_kind, make) => {
     expect((await readdir(folder)).filter((name) => name.startsWith('kek'))).toEqual(['kek']);
     await expectEverythingUnder(store, after);
     expect(await recorded(store)).toEqual([
-      ['KeyEncryptionKeyTaken', { kekId: before.currentId }],
-      ['KeyEncryptionKeyTaken', { kekId: after.currentId }],
-      ['DataKeysRewrapped', { kekId: after.currentId, vaults: vaultIds.length, dataKeys: 2 * vaultIds.length }],
+      ['KeyEncryptionKeyActivated', { kekId: before.currentId }],
+      ['KeyEncryptionKeyActivated', { kekId: after.currentId }],
+      ['DataKeysRewrapped', { kekId: after.currentId, vaultCount: vaultIds.length, dataKeyCount: 2 * vaultIds.length }],
     ]);
     expect((await start(store)).currentId).toBe(after.currentId);
     await writeFile(kekFile, old!);
@@ -125,7 +125,7 @@ describe('a rotation that breaks off', () => {
         await rm(kekFile, { force: true });
         await start(store);
         await furnish(store, await keysInFile());
-        store.faults.set(store.asked.length + broken, fault);
+        store.failTwice(store.asked.length + broken, fault);
         const first = await rotate(store).catch((error: unknown) => error);
         if (!(first instanceof Error)) {
           expect(broken).toBeGreaterThan(vaultIds.length);

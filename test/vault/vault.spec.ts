@@ -300,7 +300,7 @@ describe('when the store does not answer', () => {
     await expect(reveal(vault, 'org', 'v', 'key')).rejects.toMatchObject(unreachable);
     await expect(seal(vault, 'w', ['key'])).rejects.toMatchObject(unreachable);
     store.isUnreadable = false;
-    store.faults.set(store.asked.length, 'unavailable-after');
+    store.failTwice(store.asked.length, 'unavailable-after');
     await expect(seal(vault, 'w', ['key'])).rejects.toMatchObject(unreachable);
     await seal(vault, 'w', ['key'], 'too late');
     expect(await reveal(vault, 'org', 'w', 'key')).toBe(secret);
@@ -545,7 +545,7 @@ describe('the keys of the installation', () => {
       expect(await eventsOf(store, 'vault-installation')).toEqual([]);
       // One that lacks single keys is of an earlier release.
       await seal(vaultOn(store), 'installation', ['signer'], secret.slice(0, 32), 'installation');
-      expect(await (await opened()).use('sends', (key) => key.length)).toBe(32);
+      expect(await (await opened()).use('message-counts', (key) => key.length)).toBe(32);
       await end();
     }
   });

@@ -1,4 +1,4 @@
-import type { GuardedRequest } from '../../src/http-client/guarded-fetch.js';
+import type { GuardedRequest } from '../../src/http-client/guarded-request.js';
 import { attempt, contentOf } from '../../src/webhooks/attempt.js';
 
 test('an endpoint is waited for ten seconds in all, and only its status is read', async () => {

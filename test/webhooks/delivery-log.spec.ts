@@ -22,7 +22,7 @@ class WatchedStore extends InMemoryEventStore {
 const delivered = (eventId: string) =>
   ({
     type: 'WebhookDelivered',
-    data: { endpointId: 'endpoint', eventId, attempts: 1, status: 200, token: 0 },
+    data: { endpointId: 'endpoint', eventId, attempts: 1, status: 200, fencingToken: 0 },
   }) as const;
 
 test('the ends of 10,000 logs are kept; one that had to make room is read again, from what is known', async () => {

@@ -151,7 +151,10 @@ class UpdateAuthProxyConfigIntent {
   })
   socialLinkingClientIds?: string[];
 
-  @Flag({ optional: true, about: 'Whether a captcha is required. Captchas are not supported: only false is accepted.' })
+  @Flag({
+    optional: true,
+    about: 'Only false is accepted: the operator requires captchas, for all configurations (PROXY_CAPTCHA_VERIFY_URL).',
+  })
   captchaEnabled?: boolean;
 }
 
@@ -179,7 +182,10 @@ export const updateAuthProxyConfig = defineActivity({
       );
     }
     if (captchaEnabled) {
-      throw new CoordinatorError('UNIMPLEMENTED', 'captchas are not supported: omit captchaEnabled, or send false');
+      throw new CoordinatorError(
+        'UNIMPLEMENTED',
+        'captchas are required by the operator of the auth proxy, for all configurations: omit captchaEnabled, or send false',
+      );
     }
   },
 

@@ -1,4 +1,5 @@
 import { readSessionText } from '../../domain/read-session.js';
+import { mendsOf } from '../../domain/organization/clock-mends.js';
 import { existingUser } from '../../domain/organization/users.js';
 import { DecimalString, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -45,7 +46,13 @@ export const createReadOnlySession = defineActivity({
     const { organizationId, name: organizationName } = organization;
     const { userId, userName: username } = existingUser(organization, submitterId);
     const expiresAt = Math.floor(now / 1000) + sessionSeconds(undefined);
-    const session = readSessionText({ organizationId, userId, credentialId, expiresAt });
+    const session = readSessionText({
+      organizationId,
+      userId,
+      credentialId,
+      expiresAt,
+      clockMends: mendsOf(organization),
+    });
     const sessionExpiry = String(expiresAt);
     return { events: [], result: { organizationId, organizationName, userId, username, session, sessionExpiry } };
   },

@@ -72,11 +72,11 @@ export const emailAuth = defineActivity({
   policy: { resource: 'AUTH', action: 'CREATE' },
   submittedBy: 'user-or-parent',
 
-  check({ email, targetPublicKey, emailCustomization }, organization, { rules }) {
+  check({ email, targetPublicKey, emailCustomization }, organization) {
     parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');
     readEmailCustomization(emailCustomization);
     checkLoginFeature(organization, 'FEATURE_NAME_EMAIL_AUTH');
-    userToReach(organization, email, rules);
+    userToReach(organization, email);
   },
 
   async prepare(intent, { loginSecrets, delivery, contactLimits }, context) {
@@ -106,7 +106,7 @@ export const emailAuth = defineActivity({
   recall: (_intent, recorded) => ({ publicKey: recorded.first('ApiKeyCreated').publicKey }),
 
   decide({ email, apiKeyName, expirationSeconds, invalidateExisting }, context, { publicKey }) {
-    const user = userToReach(context.organization, email, context.rules);
+    const user = userToReach(context.organization, email);
     const { apiKeyId, events } = sessionKeyEvents(context, user, {
       publicKey,
       curve: 'API_KEY_CURVE_P256',
@@ -123,8 +123,8 @@ export const emailAuth = defineActivity({
 });
 
 /** The result names the user, so the response to an unknown address must differ. */
-function userToReach(organization: OrganizationView, email: string, rules: number | undefined): User {
-  const user = userReachedBy(organization, 'email', email, rules);
+function userToReach(organization: OrganizationView, email: string): User {
+  const user = userReachedBy(organization, 'email', email);
   if (user) return user;
   throw new CoordinatorError(
     'NOT_FOUND',

@@ -61,10 +61,10 @@ export const initOtpAuth = defineActivity({
   submittedBy: 'user-or-parent',
   stamps: ['api-key'],
 
-  check(params, organization, { rules }) {
+  check(params, organization) {
     checkOtpParams(params);
     checkOtpLogin(organization, params.otpType);
-    userReachedBy(organization, contactKind(params.otpType), params.contact, rules);
+    userReachedBy(organization, contactKind(params.otpType), params.contact);
   },
 
   prepare(params, ports, context) {

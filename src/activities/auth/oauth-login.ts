@@ -3,7 +3,7 @@ import type { OrganizationView } from '../../domain/organization/organization.js
 import { userOfContact, type User } from '../../domain/organization/users.js';
 import { Text } from '../../wire/fields.js';
 import { newCredentials } from '../credentials/credential-params.js';
-import { claimedIdentity, maxOidcToken, type NamedIdentity } from '../credentials/oauth-params.js';
+import { checkClientOfLogin, claimedIdentity, maxOidcToken, type NamedIdentity } from '../credentials/oauth-params.js';
 import { linkingEmail } from '../credentials/social-linking.js';
 import { defineActivity } from '../define-activity.js';
 import {
@@ -44,6 +44,7 @@ export const oauthLogin = defineActivity({
     const { oidcToken, publicKey } = intent;
     const { organization } = context;
     const verified = await ports.oidc.verify(oidcToken, { login: { publicKey } });
+    await checkClientOfLogin(verified, organization, ports);
     const recorded = recordedTokens([verified]);
     const { issuer, audience, subject } = verified;
     const identity = { issuer, audience, subject };

@@ -1,6 +1,6 @@
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Flag, Hex, Label, Text, Uuid } from '../../wire/fields.js';
-import { claimedIdentity, maxOidcToken } from '../credentials/oauth-params.js';
+import { checkClientOfLogin, claimedIdentity, maxOidcToken } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
 import { userOfIdentity } from './login-params.js';
 import { recalledKey, sessionKeyEvents, SessionSeconds } from './session-keys.js';
@@ -47,8 +47,9 @@ export const oauth = defineActivity({
     parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');
   },
 
-  async prepare({ oidcToken, targetPublicKey }, { oidc, loginSecrets }, { organization }) {
+  async prepare({ oidcToken, targetPublicKey }, { oidc, loginSecrets, organizations }, { organization }) {
     const verified = await oidc.verify(oidcToken, { login: { publicKey: targetPublicKey } });
+    await checkClientOfLogin(verified, organization, { organizations });
     const { issuer, audience, subject } = verified;
     const identity = { issuer, audience, subject };
     const recorded = recordedTokens([verified]);

@@ -1,4 +1,5 @@
 import { invalidField } from '../../domain/errors.js';
+import { issuedAfterMends } from '../../domain/organization/clock-mends.js';
 import { existingOauth2Credential } from '../../domain/organization/oauth2-credentials.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Hex, Text, Uuid } from '../../wire/fields.js';
@@ -65,7 +66,7 @@ export const oauth2Authenticate = defineActivity({
   prepare({ oauth2CredentialId, ...asked }, { oauth2 }, { organization }) {
     const { provider, clientId, vaultId } = existingOauth2Credential(organization, oauth2CredentialId);
     const secret = { organizationId: organization.organizationId, vaultId };
-    return oauth2.authenticate({ ...asked, provider, clientId, secret });
+    return oauth2.authenticate({ ...asked, provider, clientId, secret, ...issuedAfterMends(organization) });
   },
 
   recall: (_intent, recorded) => recorded.result.oidcToken,

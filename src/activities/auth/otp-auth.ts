@@ -67,9 +67,9 @@ export const otpAuth = defineActivity({
   },
 
   decide({ otpId, apiKeyName, expirationSeconds, invalidateExisting }, context, { codeHash, key }) {
-    const { organization, now, rules } = context;
+    const { organization, now } = context;
     const otp = usableOtp(organization, otpId, 'auth', now);
-    const user = userReachedBy(organization, contactKind(otp.otpType), otp.contact, rules);
+    const user = userReachedBy(organization, contactKind(otp.otpType), otp.contact);
     if (!isCodeOf(otp, codeHash) || !user) return { events: wrongGuess(otp), failure: invalidOtpCode() };
     const { userId } = user;
     const used = otpEnded(otp, 'used');

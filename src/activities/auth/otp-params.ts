@@ -267,9 +267,9 @@ export function otpEvents(
   const { otpType, contact } = params;
   const { organization, now } = context;
   const expiresAt = now + lifeOf(params) * 1000;
-  const { submitterId: askedBy } = context;
+  const { submitterId: requestedBy } = context;
   const userIdentifier = identifierOf(params);
-  const facts = { otpId, purpose, otpType, contact, codeHash, expiresAt, userIdentifier, askedBy };
+  const facts = { otpId, purpose, otpType, contact, codeHash, expiresAt, userIdentifier, requestedBy };
   const sender = messageSender(context, contactKind(otpType), contact);
   return otpSent(organization, { ...facts, ...presentMembers({ vaultId }) }, now, sender);
 }

@@ -14,7 +14,7 @@ type OidcUsage = 'USAGE_TYPE_OIDC_LOGIN' | 'USAGE_TYPE_OIDC_REGISTRATION';
 /** An OIDC token that is about to be recorded. */
 type RecordedToken = Pick<OidcIdentity, 'tokenId' | 'expiresAt'>;
 
-/** The OIDC tokens of a request; absent in decisions of older history. */
+/** The OIDC tokens of a request. */
 export interface RecordedTokens {
   readonly tokens?: readonly RecordedToken[];
 }

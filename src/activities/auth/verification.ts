@@ -1,5 +1,6 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
+import { checkIssuedSinceMend } from '../../domain/organization/clock-mends.js';
 import { usedTokenKey } from '../../domain/organization/otps.js';
 import { contactKey } from '../../domain/contact-key.js';
 import { Hex, OneOf, Text } from '../../wire/fields.js';
@@ -49,6 +50,8 @@ export function recalledContact(verificationToken: string): ProvedContact {
   };
 }
 
+type TokenContext = Pick<PrepareContext, 'organization' | 'parent' | 'now' | 'checkParentsTime'>;
+
 /**
  * Claims of a verification token issued by this organization, or by the parent for it (client protocol, 8.1).
  * @throws {CoordinatorError} INVALID_ARGUMENT if it is invalid or expired
@@ -56,7 +59,7 @@ export function recalledContact(verificationToken: string): ProvedContact {
 export async function verifiedToken(
   verificationToken: string,
   tokens: PreparePorts['tokens'],
-  { organization, now }: Pick<PrepareContext, 'organization' | 'now'>,
+  { organization, parent, now, checkParentsTime }: TokenContext,
 ): Promise<VerificationClaims> {
   const claims = await tokens.verifyVerification(verificationToken, now);
   const { organizationId, parentOrganizationId } = organization;
@@ -66,6 +69,9 @@ export async function verifiedToken(
       `was issued by organization \`${claims.organizationId}\`, which is neither \`${organizationId}\` nor its parent`,
     );
   }
+  if (claims.organizationId !== organizationId) checkParentsTime();
+  const issuer = claims.organizationId === organizationId ? organization : parent!;
+  checkIssuedSinceMend('parameters.verificationToken', claims.clockMends, issuer);
   return claims;
 }
 
@@ -211,6 +217,7 @@ export async function verifiedSignup(
       `was issued by organization \`${claims.organizationId}\`, not by \`${organization.organizationId}\``,
     );
   }
+  checkIssuedSinceMend('parameters.verificationToken', claims.clockMends, organization);
   if (!rootUsers.some((user) => hasContact(user, claims))) {
     throw invalidField('parameters.verificationToken', 'verifies a contact that no root user in this request has');
   }

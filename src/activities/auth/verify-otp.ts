@@ -1,4 +1,5 @@
 import { isAuthProxyUser } from '../../domain/organization/auth-proxy.js';
+import { issuedAfterMends } from '../../domain/organization/clock-mends.js';
 import { invalidField } from '../../domain/errors.js';
 import {
   invalidOtpCode,
@@ -99,8 +100,8 @@ export const verifyOtp = defineActivity({
     const codeHash = await loginSecrets.hashCode(otpId, code);
     if (!isCodeOf(otp, codeHash)) return { codeHash, verificationToken: undefined };
     // Members are known. Callers of the auth proxy are not, nor is anyone who is no longer a member.
-    const isOfMembers = [otp.askedBy, submitterId].every(
-      (userId) => userId !== undefined && organization.users.has(userId) && !isAuthProxyUser(organization, userId),
+    const isOfMembers = [otp.requestedBy, submitterId].every(
+      (userId) => organization.users.has(userId) && !isAuthProxyUser(organization, userId),
     );
     const key = publicKey === undefined ? undefined : parsePublicKey('CURVE_P256', publicKey).toString('hex');
     const verificationToken = await tokens.signVerification({
@@ -111,6 +112,7 @@ export const verifyOtp = defineActivity({
       ...(key === undefined ? {} : { publicKey: key }),
       ...(isOfMembers ? { logsInToIssuer: true as const } : {}),
       expiresAt: now + Number(expirationSeconds ?? tokenLifeSeconds.usual) * 1000,
+      ...issuedAfterMends(organization),
     });
     return { codeHash, verificationToken };
   },
@@ -123,10 +125,11 @@ export const verifyOtp = defineActivity({
     };
   },
 
-  decide({ otpId }, { organization, now }, { codeHash, verificationToken }) {
+  decide({ otpId }, { organization, submitterId, now }, { codeHash, verificationToken }) {
     const otp = usableOtp(organization, otpId, 'verify', now);
     if (!isCodeOf(otp, codeHash) || verificationToken === undefined) {
-      return { events: wrongGuess(otp), failure: invalidOtpCode() };
+      const isThroughProxy = isAuthProxyUser(organization, submitterId);
+      return { events: wrongGuess(otp, { isThroughProxy }), failure: invalidOtpCode() };
     }
     // A recorded token must prove nothing (docs/adr/0027).
     const result = { verificationToken: withoutSignature(verificationToken) };

@@ -1,6 +1,5 @@
 import { existingContractInterface } from '../../domain/organization/contract-interfaces.js';
 import { checkNoDenialReads, checkNoPolicyReads } from '../../domain/policy/known-literals.js';
-import { rulesNumber } from '../../domain/activity/rules.js';
 import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
@@ -25,14 +24,14 @@ export const deleteSmartContractInterface = defineActivity({
   check: ({ smartContractInterfaceId }, organization) =>
     void existingContractInterface(organization, smartContractInterfaceId),
 
-  decide({ smartContractInterfaceId }, { organization, policyEnvironment, isRootQuorums = true, rules = rulesNumber }) {
+  decide({ smartContractInterfaceId }, { organization, policyEnvironment, isRootQuorums = true }) {
     const existing = existingContractInterface(organization, smartContractInterfaceId);
     const { type, smartContractAddress } = existing;
     if (type === 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM') {
       checkNoDenialReads(smartContractAddress, policyEnvironment, organization);
     }
-    // Until rules 8, who could create one as well gave calls other names under a policy.
-    if (rules >= 8 && !isRootQuorums) checkNoPolicyReads(existing, policyEnvironment, organization);
+    // Whoever may also create one could otherwise give calls other names under a policy.
+    if (!isRootQuorums) checkNoPolicyReads(existing, policyEnvironment, organization);
     return {
       events: [{ type: 'SmartContractInterfaceDeleted', data: { smartContractInterfaceId } }],
       result: { smartContractInterfaceId },

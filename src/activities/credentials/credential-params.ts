@@ -20,7 +20,7 @@ import {
 import { normalizePublicKey } from '../../stamps/keys.js';
 import type { DecideContext } from '../define-activity.js';
 import type { RecordedActivity } from '../recorded-activity.js';
-import type { VerifiedRegistration } from '../../ports/passkeys.js';
+import { maxCredentialIdBytes, type VerifiedRegistration } from '../../ports/passkeys.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import type { NamedIdentity } from './oauth-params.js';
 
@@ -60,9 +60,12 @@ export class ApiKeyParamsV2 extends ApiKeyParams {
   curveType!: ApiKeyCurve;
 }
 
+/** 1,023 bytes in base64. */
+const maxCredentialIdCharacters = Math.ceil(maxCredentialIdBytes / 3) * 4;
+
 /** What a browser returns for a new passkey (WebAuthn level 3, section 5.1.1). */
 export class Attestation {
-  @Base64Url({ max: 256, about: 'Id of the credential, base64url.' })
+  @Base64Url({ max: maxCredentialIdCharacters, about: 'Id of the credential, base64url.' })
   credentialId!: string;
 
   @Base64Url({ about: 'Client data JSON, base64url.' })
@@ -121,13 +124,13 @@ class SimpleClientExtensionResults {
 }
 
 class PublicKeyCredentialWithAttestation {
-  @Base64Url({ max: 256, about: 'Id of the credential, base64url.' })
+  @Base64Url({ max: maxCredentialIdCharacters, about: 'Id of the credential, base64url.' })
   id!: string;
 
   @OneOf(['public-key'], { about: 'Kind of the credential.' })
   type!: string;
 
-  @Base64Url({ max: 256, about: 'Id of the credential, base64url; the same as `id`.' })
+  @Base64Url({ max: maxCredentialIdCharacters, about: 'Id of the credential, base64url; the same as `id`.' })
   rawId!: string;
 
   @OneOf(['cross-platform', 'platform'], { optional: true, about: 'How the authenticator is attached; not used.' })

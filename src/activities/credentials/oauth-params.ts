@@ -110,6 +110,19 @@ export async function verifiedIdentities(
   return { identities, proved, ...recordedTokens(tokens) };
 }
 
+/**
+ * A token that names other clients as well logs in only where its client id is listed.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export async function checkClientOfLogin(
+  token: OidcIdentity,
+  organization: OrganizationView,
+  ports: Pick<PreparePorts, 'organizations'>,
+): Promise<void> {
+  if (!token.namesOtherClients) return;
+  checkClientId(token.audience, token, await registrarsOf(organization, ports), 'parameters.oidcToken');
+}
+
 /** The result of `verifiedIdentities` for a user, from their events. */
 export function recalledIdentities(recorded: RecordedActivity, owner: string): readonly NamedIdentity[] {
   return recorded
@@ -120,9 +133,10 @@ export function recalledIdentities(recorded: RecordedActivity, owner: string): r
 
 /** The identity in a token that was verified when it was recorded. */
 export function claimedIdentity(oidcToken: string): Omit<NamedIdentity, 'providerName'> {
-  const { iss, aud, sub } = claimsOf(oidcToken);
-  // Some issuers write one audience as a list.
-  const [audience] = [aud].flat();
+  const { iss, aud, azp, sub } = claimsOf(oidcToken);
+  // Some issuers write one audience as a list; of several, it is the one that the token was issued to.
+  const [first, ...others] = [aud].flat();
+  const audience = others.length > 0 ? azp : first;
   return { issuer: iss!, audience: audience!, subject: sub! };
 }
 
@@ -140,7 +154,7 @@ function namedIdentities(
       const { issuer, audience, subject } = own;
       // A member's application is the organization's own affair; people who sign up choose theirs.
       const isFree = !own.isIssuedHere && (!registrars.isOfSubOrganization || registrars.clientIds.listed.length === 0);
-      if (!isFree) checkClientId(audience, own, registrars, `${where}.oidcToken`);
+      if (!isFree || own.namesOtherClients) checkClientId(audience, own, registrars, `${where}.oidcToken`);
       return { providerName, issuer, audience, subject };
     }
     if (!oidcClaims) throw invalidField(where, 'needs oidcToken or oidcClaims: nothing proves the identity');

@@ -31,6 +31,9 @@ class AcceptInvitationIntent {
 
 class AcceptInvitationResult {
   @Uuid()
+  invitationId!: string;
+
+  @Uuid()
   userId!: string;
 }
 
@@ -97,12 +100,12 @@ export const acceptInvitation = defineActivity({
     }
     return {
       events: [
-        { type: 'InvitationEnded', data: { invitationId, reason: 'accepted' } },
+        { type: 'InvitationClosed', data: { invitationId, reason: 'accepted' } },
         { type: 'UserCreated', data: { userId, userName, ...presentMembers({ userEmail }), userTags } },
         ...added,
         ...credentials.authenticators(owner, authenticators, verified, 'parameters.authenticators').events,
       ],
-      result: { userId },
+      result: { invitationId, userId },
     };
   },
 });

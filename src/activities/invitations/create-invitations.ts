@@ -1,4 +1,3 @@
-import { rulesNumber } from '../../domain/activity/rules.js';
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import {
   accessTypes,
@@ -115,7 +114,7 @@ export const createInvitations = defineActivity({
       return { invitationId, userId, publicKey, expiresAt };
     }),
 
-  decide({ invitations }, { organization, submitterId, now, limits, rules = rulesNumber }, prepared) {
+  decide({ invitations }, { organization, submitterId, now, limits }, prepared) {
     const expired = expiredInvitations(organization, now);
     const open = openInvitations(organization, now);
     if (open.length + invitations.length > limits.invitations) {
@@ -137,7 +136,7 @@ export const createInvitations = defineActivity({
     const created = invitations.map((invitation, index): OrganizationEvent => {
       const { invitationId, userId, publicKey, expiresAt } = prepared[index]!;
       // The sender is whoever the request names, so the link must not outlive the submitter either.
-      const isOthers = rules >= 7 && submitterId !== invitation.senderUserId && organization.users.has(submitterId);
+      const isOthers = submitterId !== invitation.senderUserId && organization.users.has(submitterId);
       const submitter = isOthers ? { submitterId } : {};
       const data = { ...invitation, ...submitter, invitationId, userId, publicKey, expiresAt };
       return { type: 'InvitationCreated', data };
@@ -145,7 +144,7 @@ export const createInvitations = defineActivity({
     return {
       events: [
         ...expired.map(({ invitationId }): OrganizationEvent => {
-          return { type: 'InvitationEnded', data: { invitationId, reason: 'expired' } };
+          return { type: 'InvitationClosed', data: { invitationId, reason: 'expired' } };
         }),
         ...created,
       ],

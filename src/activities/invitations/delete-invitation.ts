@@ -23,7 +23,7 @@ export const deleteInvitation = defineActivity({
   decide({ invitationId }, { organization }) {
     unacceptedInvitation(organization, invitationId);
     return {
-      events: [{ type: 'InvitationEnded', data: { invitationId, reason: 'deleted' } }],
+      events: [{ type: 'InvitationClosed', data: { invitationId, reason: 'deleted' } }],
       result: { invitationId },
     };
   },

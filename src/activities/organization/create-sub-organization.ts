@@ -49,11 +49,10 @@ class CreateSubOrganizationResult {
   rootUserIds?: string[];
 }
 
-/** What the decision uses; older history has less of it. */
+/** What the decision uses. */
 export interface RecalledSubOrganization extends CreateSubOrganizationResult, RecordedTokens {
   readonly claims: ProvedContact | undefined;
-  /** Earlier releases prepared none, and those decisions are made again without. */
-  readonly founding?: readonly OrganizationEvent[] | undefined;
+  readonly founding: readonly OrganizationEvent[];
 }
 
 /** Output of `prepare`. */
@@ -114,7 +113,7 @@ export const createSubOrganization = defineActivity({
   recall: ({ verificationToken }, recorded): RecalledSubOrganization => ({
     ...recorded.result,
     claims: verificationToken ? recalledContact(verificationToken) : undefined,
-    founding: recorded.first('SubOrganizationCreated').founding,
+    founding: recorded.first('SubOrganizationCreated').initialEvents,
     ...recalledTokens(recorded),
   }),
 
@@ -127,11 +126,11 @@ export const createSubOrganization = defineActivity({
     { subOrganizationId, rootUserIds, wallet, claims, founding, tokens = [] },
   ) {
     checkFoundings(organization, submitterId, now, limits);
-    if (founding) checkLimits(emptyOrganization(), founding, subOrganizationLimits);
+    checkLimits(emptyOrganization(), founding, subOrganizationLimits);
     if (claims) checkTokenUnused(organization, claims, 'USAGE_TYPE_SIGNUP');
     return {
       events: [
-        { type: 'SubOrganizationCreated', data: { subOrganizationId, name, ...(founding ? { founding } : {}) } },
+        { type: 'SubOrganizationCreated', data: { subOrganizationId, name, initialEvents: founding } },
         ...(claims ? [tokenUsed(claims, 'USAGE_TYPE_SIGNUP')] : []),
         ...oidcTokensUsed(tokens, 'USAGE_TYPE_OIDC_REGISTRATION'),
       ],
@@ -206,7 +205,7 @@ async function foundingEvents(
   };
   const { organizationId: parentOrganizationId } = parent;
   const { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold } = intent;
-  const founder = isAuthProxyUser(parent, submitterId) ? ({ foundedBy: 'auth-proxy' } as const) : {};
+  const founder = isAuthProxyUser(parent, submitterId) ? ({ createdBy: 'auth-proxy' } as const) : {};
   const founding = { organizationId: subOrganizationId, name, parentOrganizationId, ...founder };
   record({ type: 'OrganizationCreated', data: founding });
 

@@ -26,6 +26,9 @@ export function checkFeatureValue(name: FeatureName, value: string): void {
       throw error instanceof BadLimits ? invalidField('parameters.value', error.message) : error;
     }
   }
+  if (name === 'FEATURE_NAME_ACTIVITY_TIMESTAMPS' && value !== 'object') {
+    throw invalidField('parameters.value', `must be \`object\`, got \`${value.slice(0, 128)}\``);
+  }
   if (name !== 'FEATURE_NAME_WEBAUTHN_ORIGINS') return;
   for (const origin of value.split(',').map((one) => one.trim())) {
     if (!isPasskeyOrigin(origin)) {

@@ -1,7 +1,6 @@
 import { presentMembers } from '../../domain/organization/event.js';
 import { checkPolicyNameFree, policyNameTaken, type PolicyEvent } from '../../domain/organization/policies.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
-import { rulesNumber } from '../../domain/activity/rules.js';
 import { CoordinatorError } from '../../domain/errors.js';
 import { checkKnownLiterals } from '../../domain/policy/known-literals.js';
 import { checkPolicyText, compileClause } from '../../domain/policy/language.js';
@@ -23,16 +22,21 @@ export class CreatePolicyIntentV3 {
   @OneOf(effects, { about: 'Effect of the policy when it applies.' })
   effect!: Policy['effect'];
 
-  @Text({ optional: true, max: maxTextLength, about: 'When the policy applies; if absent, to every activity.' })
+  @Text({ optional: true, min: 1, max: maxTextLength, about: 'When the policy applies; if absent, to every activity.' })
   condition?: string;
 
-  @Text({ optional: true, max: maxTextLength, about: 'Who must approve; if absent, the submitter alone is enough.' })
+  @Text({
+    optional: true,
+    min: 1,
+    max: maxTextLength,
+    about: 'Who must approve; if absent, the submitter alone is enough.',
+  })
   consensus?: string;
 
   @Text({ optional: true, about: 'A free-form note.' })
   notes?: string;
 
-  @Text({ optional: true, max: maxTextLength, about: 'When the policy is active; if absent, always.' })
+  @Text({ optional: true, min: 1, max: maxTextLength, about: 'When the policy is active; if absent, always.' })
   time?: string;
 }
 
@@ -97,26 +101,20 @@ export function checkRoom(
  */
 export function checkBudget(
   written: readonly Clauses[],
-  {
-    organization,
-    policyEnvironment,
-    rules = rulesNumber,
-  }: Pick<DecideContext, 'organization' | 'policyEnvironment' | 'rules'>,
+  { organization, policyEnvironment }: Pick<DecideContext, 'organization' | 'policyEnvironment'>,
   replacedId?: string,
 ): void {
-  if (rules < 2) return;
   for (const clauses of written) checkSteps(clauses, policyEnvironment);
   const tenant = organization.parentOrganizationId ?? organization.organizationId;
   const steps = (policies: readonly Clauses[]) =>
     policies.reduce((sum, policy) => sum + worstStepsOf(policy, policyEnvironment, tenant), 0);
   const before = steps([...organization.policies.values()].filter(({ policyId }) => policyId !== replacedId));
   const added = steps(written);
-  const most = maxPolicySteps(rules);
-  if (before + added <= most) return;
+  if (before + added <= maxPolicySteps) return;
   const { approvals, elements } = reckoned;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `all policies of an organization may take ${most} steps in total, with ${approvals} approvals and lists of ${elements} elements: the existing ones could take ${before}, and this request adds ${added}; simplify or delete some first`,
+    `all policies of an organization may take ${maxPolicySteps} steps in total, with ${approvals} approvals and lists of ${elements} elements: the existing ones could take ${before}, and this request adds ${added}; simplify or delete some first`,
   );
 }
 

@@ -1,4 +1,3 @@
-import { rulesNumber } from '../../domain/activity/rules.js';
 import { presentMembers } from '../../domain/organization/event.js';
 import { checkPolicyNameFree, existingPolicy } from '../../domain/organization/policies.js';
 import { maxTextLength } from '../../domain/policy/tokens.js';
@@ -17,10 +16,10 @@ class UpdatePolicyIntent {
   @OneOf(effects, { optional: true, about: 'The new effect.' })
   policyEffect?: Policy['effect'];
 
-  @Text({ optional: true, max: maxTextLength, about: 'The new condition.' })
+  @Text({ optional: true, min: 1, max: maxTextLength, about: 'The new condition.' })
   policyCondition?: string;
 
-  @Text({ optional: true, max: maxTextLength, about: 'The new consensus.' })
+  @Text({ optional: true, min: 1, max: maxTextLength, about: 'The new consensus.' })
   policyConsensus?: string;
 
   @Text({ optional: true, about: 'The new note; empty to remove it.' })
@@ -28,7 +27,7 @@ class UpdatePolicyIntent {
 }
 
 class UpdatePolicyIntentV2 extends UpdatePolicyIntent {
-  @Text({ optional: true, max: maxTextLength, about: 'New active time of the policy.' })
+  @Text({ optional: true, min: 1, max: maxTextLength, about: 'New active time of the policy; `true` for always.' })
   time?: string;
 }
 
@@ -53,7 +52,7 @@ export const updatePolicy = defineActivity({
   policy: { resource: 'POLICY', action: 'UPDATE' },
 
   decide({ policyId, policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time }, context) {
-    const { organization, policyEnvironment, rules = rulesNumber } = context;
+    const { organization, policyEnvironment } = context;
     const existing = existingPolicy(organization, policyId);
     const clauses = presentMembers({ condition: policyCondition, consensus: policyConsensus, time });
     const changes = { ...presentMembers({ policyName, effect: policyEffect, notes: policyNotes }), ...clauses };
@@ -62,8 +61,8 @@ export const updatePolicy = defineActivity({
     if (policyName !== undefined) checkPolicyNameFree(organization, policyName, policyId);
     const written = { ...existing, ...clauses };
     checkRoom([written], context, policyId);
-    // What a DENY names must be there, also where the text was written for an ALLOW. Rules before 7 looked at new text only.
-    const isNewDenial = policyEffect === 'EFFECT_DENY' && existing.effect !== 'EFFECT_DENY' && rules >= 7;
+    // What a DENY names must be there, also where the text was written for an ALLOW.
+    const isNewDenial = policyEffect === 'EFFECT_DENY' && existing.effect !== 'EFFECT_DENY';
     checkClauses(isNewDenial ? written : clauses, policyEnvironment, organization);
     checkBudget([written], context, policyId);
     return { events: [{ type: 'PolicyUpdated', data: { policyId, ...changes } }], result: { policyId } };

@@ -56,7 +56,7 @@ export const importPrivateKey = defineActivity({
   },
 
   recall: (_intent, recorded) => ({
-    importId: recorded.first('ImportEnded').importId,
+    importId: recorded.first('ImportClosed').importId,
     sealed: recalledPrivateKeys(recorded)[0]!,
   }),
 
@@ -71,7 +71,10 @@ export const importPrivateKey = defineActivity({
     const privateKeyId = newId();
     const facts = { privateKeyId, privateKeyName, curve, imported: true, privateKeyTags: [] };
     return {
-      events: [{ type: 'ImportEnded', data: { importId, vaultId: pending.vaultId } }, privateKeyCreated(facts, sealed)],
+      events: [
+        { type: 'ImportClosed', data: { importId, vaultId: pending.vaultId } },
+        privateKeyCreated(facts, sealed),
+      ],
       result: { privateKeyId, addresses: [...sealed.addresses] },
     };
   },

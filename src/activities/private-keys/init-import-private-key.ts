@@ -31,10 +31,10 @@ export const initImportPrivateKey = defineActivity({
 
   recall: (_intent, recorded) => recalledImport(recorded),
 
-  decide({ userId }, { organization, newId, rules }, { vaultId, targetPublicKey, importBundle }) {
+  decide({ userId }, { organization, newId }, { vaultId, targetPublicKey, importBundle }) {
     return {
       events: [
-        ...endedImports(organization, userId, 'private-key', rules),
+        ...endedImports(organization, userId, 'private-key'),
         {
           type: 'ImportStarted',
           data: { importId: newId(), userId, kind: 'private-key', vaultId, targetPublicKey },

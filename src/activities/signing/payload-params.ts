@@ -3,7 +3,6 @@ import type { OrganizationView } from '../../domain/organization/organization.js
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import { unreadable, type PolicyType, type PolicyValue, type RequestPart } from '../../domain/policy/types.js';
 import type { Steps } from '../../domain/steps.js';
-import { authorizationPolicyValue } from '../../transactions/ethereum.js';
 import { Hex, OneOf } from '../../wire/fields.js';
 import {
   hashFunctions,
@@ -11,9 +10,7 @@ import {
   type HashFunction,
   type PayloadEncoding,
   type PayloadsToRead,
-  type Structured,
 } from '../../transactions/payloads.js';
-import { typedDataPolicyValue } from '../../transactions/typed-data.js';
 import type { ToReadAhead } from '../define-activity.js';
 import { Readings } from '../readings.js';
 import { keyResources, signsWithSchnorr, type BytesToSign } from './signing-params.js';
@@ -95,13 +92,13 @@ export function payloadReader<Intent extends RawIntent>(
     },
 
     /** What policies see of the key, and of each distinct payload. @throws {CoordinatorError} as `read` does */
-    payloads(intent: Intent, organization: OrganizationView, rules?: number): readonly RequestPart[] {
+    payloads(intent: Intent, organization: OrganizationView): readonly RequestPart[] {
       const key = signingKeyOf(organization, intent.signWith);
-      const resources = keyResources(key, organization, rules);
+      const resources = keyResources(key);
       const name = intent.encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
       const opaque = opaqueTo(intent.encoding, key);
       return read(intent, key).distinct.map(({ field, structured }) => {
-        const eth = structured === undefined ? opaque : { [name]: structuredValue(structured, rules) };
+        const eth = structured === undefined ? opaque : { [name]: structured };
         return { name: field, resources: eth === undefined ? resources : { ...resources, eth } };
       });
     },
@@ -114,12 +111,6 @@ export function payloadReader<Intent extends RawIntent>(
       return readings.ahead(intent, '', toRead(intent, signingKeyOf(organization, intent.signWith)), steps);
     },
   };
-}
-
-/** A payload that describes itself, as the rules of that number see it. */
-function structuredValue({ policy, domainBeforeRules8 }: Structured, rules: number | undefined): PolicyValue {
-  if (domainBeforeRules8 === undefined) return authorizationPolicyValue(policy, rules);
-  return typedDataPolicyValue({ policy, domainBeforeRules8 }, rules);
 }
 
 /**

@@ -13,15 +13,11 @@ export const signWithAbout = 'Address of a wallet account or private key, or id 
 export const signingPolicy = { resource: 'PRIVATE_KEY', action: 'SIGN' } as const;
 
 /** What policies see of the signing key (client protocol 9.3). */
-export function keyResources(
-  { owner }: SigningKey,
-  organization: OrganizationView,
-  rules: number | undefined,
-): Readonly<Record<string, PolicyValue>> {
+export function keyResources({ owner }: SigningKey): Readonly<Record<string, PolicyValue>> {
   if (owner.kind === 'wallet-account') {
     return {
       wallet: walletValue(owner.wallet),
-      wallet_account: walletAccountValue(owner.account, organization, rules),
+      wallet_account: walletAccountValue(owner.account),
     };
   }
   const { privateKeyId, privateKeyName, privateKeyTags, imported, exported } = owner.privateKey;

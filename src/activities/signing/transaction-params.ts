@@ -39,7 +39,7 @@ interface UnderstoodTransaction {
   /** Takes one signature for each of the parts; returns hex as the published clients expect it for this chain. */
   assemble(signatures: readonly RawSignature[]): string;
   /** By namespace, as policies see it (client protocol 9.3). */
-  resources(organization: OrganizationView, rules: number | undefined): Readonly<Record<string, PolicyValue>>;
+  resources(organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
 }
 
 interface Chain {
@@ -93,7 +93,7 @@ function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransacti
       return {
         parts: [{ bytes: transaction.message, addressFormat }],
         assemble: ([signature]) => assembleSolana(transaction, signerIndex, signature!),
-        resources: (_organization, rules) => ({ solana: { tx: solanaPolicyValue(transaction, calls, rules) } }),
+        resources: () => ({ solana: { tx: solanaPolicyValue(transaction, calls) } }),
       };
     }
     case 'TRON': {
@@ -192,10 +192,9 @@ export function transactionAhead(
 export function transactionResources(
   intent: TransactionIntent,
   organization: OrganizationView,
-  rules?: number,
 ): Readonly<Record<string, PolicyValue>> {
   const { key, transaction } = readTransaction(intent, organization);
-  return { ...keyResources(key, organization, rules), ...transaction.resources(organization, rules) };
+  return { ...keyResources(key), ...transaction.resources(organization) };
 }
 
 function bitcoinFormat(

@@ -1,4 +1,3 @@
-import { rulesNumber } from '../../domain/activity/rules.js';
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import { importsEndedWith } from '../wallets/import-params.js';
 import { CoordinatorError } from '../../domain/errors.js';
@@ -27,7 +26,7 @@ export const deleteUsers = defineActivity({
     user_ids: { type: { kind: 'list', of: { kind: 'string' } }, from: ({ userIds }) => userIds },
   },
 
-  decide({ userIds }, { organization, rules = rulesNumber }) {
+  decide({ userIds }, { organization }) {
     const events = userIds.flatMap((userId): OrganizationEvent[] => {
       existingUser(organization, userId);
       // Policies may grant this activity, but they must not change the root quorum.
@@ -37,8 +36,7 @@ export const deleteUsers = defineActivity({
           `user \`${userId}\` is a member of the root quorum: remove the user from it with update_root_quorum first`,
         );
       }
-      const imports = rules >= 7 ? importsEndedWith(organization, userId) : [];
-      return [{ type: 'UserDeleted', data: { userId } }, ...imports];
+      return [{ type: 'UserDeleted', data: { userId } }, ...importsEndedWith(organization, userId)];
     });
     return { events, result: { userIds } };
   },

@@ -37,11 +37,11 @@ export const exportWalletAccount = defineActivity({
     },
   },
 
-  resources({ address }, organization, rules) {
+  resources({ address }, organization) {
     const account = accountAt(organization, address);
     return {
       wallet: walletValue(existingWallet(organization, account.walletId)),
-      wallet_account: walletAccountValue(account, organization, rules),
+      wallet_account: walletAccountValue(account),
     };
   },
 

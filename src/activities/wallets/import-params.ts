@@ -1,5 +1,4 @@
 import { CoordinatorError } from '../../domain/errors.js';
-import { rulesNumber } from '../../domain/activity/rules.js';
 import type { ImportEvent, PendingImport } from '../../domain/organization/imports.js';
 import { checkLimit } from '../../domain/organization/limits.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
@@ -26,37 +25,32 @@ export function checkRoomForImport(
   organization: OrganizationView,
   userId: string,
   kind: PendingImport['kind'],
-  { limits, rules }: Pick<LimitsToCheck, 'limits' | 'rules'>,
+  { limits }: Pick<LimitsToCheck, 'limits'>,
 ): void {
-  const ended = endedImports(organization, userId, kind, rules);
+  const ended = endedImports(organization, userId, kind);
   checkLimit(limits, 'imports', organization.imports.size - ended.length, 1);
 }
 
-/**
- * What ends as a user starts an import: a pending one of that kind, and, since rules 7, what users left pending who have been
- * deleted.
- */
+/** What ends as a user starts an import: a pending one of that kind, and pending ones of deleted users. */
 export function endedImports(
   organization: OrganizationView,
   userId: string,
   kind: PendingImport['kind'],
-  rules = rulesNumber,
-): readonly ImportEnded[] {
+): readonly ImportClosed[] {
   const replaced = pendingImportOf(organization, userId, kind);
-  const orphans =
-    rules < 7 ? [] : [...organization.imports.values()].filter((one) => !organization.users.has(one.userId));
+  const orphans = [...organization.imports.values()].filter((one) => !organization.users.has(one.userId));
   return [...(replaced ? [replaced] : []), ...orphans].map(importEnded);
 }
 
 /** What a user leaves pending who is deleted. */
-export function importsEndedWith(organization: OrganizationView, userId: string): readonly ImportEnded[] {
+export function importsEndedWith(organization: OrganizationView, userId: string): readonly ImportClosed[] {
   return [...organization.imports.values()].filter((one) => one.userId === userId).map(importEnded);
 }
 
-type ImportEnded = Extract<ImportEvent, { type: 'ImportEnded' }>;
+type ImportClosed = Extract<ImportEvent, { type: 'ImportClosed' }>;
 
-function importEnded({ importId, vaultId }: PendingImport): ImportEnded {
-  return { type: 'ImportEnded', data: { importId, vaultId } };
+function importEnded({ importId, vaultId }: PendingImport): ImportClosed {
+  return { type: 'ImportClosed', data: { importId, vaultId } };
 }
 
 /** A started import. */

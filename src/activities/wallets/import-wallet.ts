@@ -62,7 +62,7 @@ export const importWallet = defineActivity({
   },
 
   recall: (_intent, recorded) => ({
-    importId: recorded.first('ImportEnded').importId,
+    importId: recorded.first('ImportClosed').importId,
     ...recalledWallet(recorded),
   }),
 
@@ -78,7 +78,7 @@ export const importWallet = defineActivity({
     const facts = accountFacts(accounts, derived, newId);
     return {
       events: [
-        { type: 'ImportEnded', data: { importId, vaultId: pending.vaultId } },
+        { type: 'ImportClosed', data: { importId, vaultId: pending.vaultId } },
         { type: 'WalletCreated', data: { walletId, walletName, vaultId, imported: true } },
         ...(facts.length > 0 ? [{ type: 'WalletAccountsCreated', data: { walletId, accounts: facts } } as const] : []),
       ],

@@ -35,10 +35,10 @@ export const initImportWallet = defineActivity({
 
   recall: (_intent, recorded) => recalledImport(recorded),
 
-  decide({ userId }, { organization, newId, rules }, { vaultId, targetPublicKey, importBundle }) {
+  decide({ userId }, { organization, newId }, { vaultId, targetPublicKey, importBundle }) {
     return {
       events: [
-        ...endedImports(organization, userId, 'wallet', rules),
+        ...endedImports(organization, userId, 'wallet'),
         {
           type: 'ImportStarted',
           data: { importId: newId(), userId, kind: 'wallet', vaultId, targetPublicKey },

@@ -1,4 +1,3 @@
-import { rulesNumber } from '../../domain/activity/rules.js';
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import { CURVES, MNEMONIC_LENGTHS, type AddressFormat, type Curve } from '../../domain/key-formats.js';
 import { accountsOf, type AccountFacts, type Wallet, type WalletAccount } from '../../domain/organization/wallets.js';
@@ -112,27 +111,18 @@ export function walletValue({ walletId, walletName, imported, exported }: Wallet
 
 /**
  * An account as policies see it. Its key has other addresses too, and whoever makes an account at one of them uses the same
- * key. So for each of them it is in doubt whether a policy means this account. Rules before 7 had it in doubt only for addresses
- * at which the wallet has an account, and whoever may delete that account ended the doubt (docs/adr/0118).
- * @param rules the number of the rules that decide; today's if absent
+ * key. So for each of them it is in doubt whether a policy means this account, whether or not the wallet has an account at it
+ * (docs/adr/0118).
  */
-export function walletAccountValue(
-  account: WalletAccount,
-  organization: OrganizationView,
-  rules = rulesNumber,
-): PolicyValue {
+export function walletAccountValue(account: WalletAccount): PolicyValue {
   const address = account.address.toLowerCase();
   let others: ReadonlySet<string> | undefined;
   const mayBe = (text: string): boolean => {
     const other = text.toLowerCase();
-    others ??= rules < 7 ? addressesOfAccounts(account, organization) : addressesOfKey(account);
+    others ??= addressesOfKey(account);
     return other !== address && others.has(other);
   };
-  const why =
-    rules < 7
-      ? 'the account has the same key as the account at that address'
-      : 'that address is another one of the same key';
-  return { address: new AmbiguousText(account.address, why, mayBe) };
+  return { address: new AmbiguousText(account.address, 'that address is another one of the same key', mayBe) };
 }
 
 const addresses = new WeakMap<WalletAccount, ReadonlySet<string>>();
@@ -147,17 +137,6 @@ function addressesOfKey(account: WalletAccount): ReadonlySet<string> {
   const made = new Set(formats.map((format) => addressOf(format, curve, key).toLowerCase()));
   addresses.set(account, made);
   return made;
-}
-
-/** The addresses of a wallet's accounts that have the same key. */
-function addressesOfAccounts(
-  { walletId, curve, publicKey }: WalletAccount,
-  { walletAccounts }: OrganizationView,
-): ReadonlySet<string> {
-  const alike = [...walletAccounts.values()].filter(
-    (one) => one.walletId === walletId && one.curve === curve && one.publicKey === publicKey,
-  );
-  return new Set(alike.map((one) => one.address.toLowerCase()));
 }
 
 /** @throws {CoordinatorError} INVALID_ARGUMENT unless BIP-39 has mnemonics of this length */

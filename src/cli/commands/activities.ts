@@ -88,7 +88,7 @@ function wholeNumber(given: string): number {
 }
 
 async function list(terminal: Terminal, options: ListOptions): Promise<Outcome> {
-  const { shortStatus, shortType } = await import('../activities.js');
+  const { shortStatus, shortType, timeText } = await import('../activities.js');
   const client = await profileClient(terminal, options);
   const status = options.waitingForMe ? 'waiting' : options.status?.toLowerCase();
   const wire = status === 'waiting' ? 'CONSENSUS_NEEDED' : status?.toUpperCase();
@@ -108,7 +108,7 @@ async function list(terminal: Terminal, options: ListOptions): Promise<Outcome> 
     shortType(type),
     shortStatus(state),
     votes[0]?.user?.userName ?? '',
-    createdAt,
+    timeText(createdAt),
   ]);
   const none = options.waitingForMe ? 'Nothing is waiting for you.\n' : 'There are none.\n';
   const more = found.length > shown.length ? 'There are more: see them with --limit.\n' : '';

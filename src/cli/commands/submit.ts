@@ -31,7 +31,7 @@ export function mountSubmit(parent: CliCommand): void {
 }
 
 async function submit(terminal: Terminal, name: string, options: SubmitOptions): Promise<Outcome> {
-  const [{ activityNamed }, { givenParameters }, { validate }, { submitted }] = await Promise.all([
+  const [{ activityNamed }, { givenParameters }, { validateParameters }, { submitted }] = await Promise.all([
     import('../wire-names.js'),
     import('../parameters.js'),
     import('../../wire/validate.js'),
@@ -39,7 +39,7 @@ async function submit(terminal: Terminal, name: string, options: SubmitOptions):
   ]);
   const { type, intent } = activityNamed(name);
   const parameters = await givenParameters(terminal, intent, options);
-  validate(intent, parameters, 'parameters');
+  validateParameters(intent, parameters);
   const client = await profileClient(terminal, options);
   if (options.print) {
     const body: unknown = JSON.parse(client.submitBody(type, parameters));

@@ -28,7 +28,17 @@ export function mountVerify(parent: CliCommand): void {
       'compare the last links that were saved there, and save those of now if nothing is wrong; keep the file where nobody ' +
         'who can write to the store can write',
     )
+    .option(
+      '--since <file>',
+      'verify stamps and decisions of later events only: after the heads that --heads saved there; of earlier events, check only that ' +
+        'the chains lead to these heads, and skip the read models',
+    )
     .example('countersign verify --data-dir ./data', 'Verify the store of the coordinator whose data is in ./data')
+    .example('countersign verify --data-dir ./data --heads heads.json', 'Verify it, and save the heads of its streams')
+    .example(
+      'countersign verify --data-dir ./data --since heads.json --heads heads.json',
+      'Verify what was recorded since the last time, and save the new heads',
+    )
     .example('countersign verify --profile default', 'Verify the stamps of what a coordinator shows you')
     .answers(async (options: VerifyOptions) => {
       const { verify } = await import('../verify.js');

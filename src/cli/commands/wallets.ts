@@ -1,5 +1,6 @@
 import type { ActivityClient } from '../../client/activity-client.js';
 import type { AddressFormat } from '../../domain/key-formats.js';
+import { personalMessagePrefix } from '../../stamps/eip191.js';
 import { BadUsage } from '../bad-usage.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
@@ -36,7 +37,7 @@ interface SignOptions extends ProfileOptions {
   readonly message?: string;
   readonly transaction?: string;
   readonly chain: string;
-  readonly hash: string;
+  readonly hash?: string;
 }
 
 /** `countersign wallets` and its subcommands. */
@@ -77,8 +78,8 @@ export function mountWallets(wallets: CliCommand): void {
     .option('--message <text>', 'the text to sign')
     .option(
       '--hash <function>',
-      'hash function to apply to the text: keccak256, sha256, or not_applicable for Ed25519',
-      'keccak256',
+      'sign the hash of the bare text: keccak256, sha256, or not_applicable for Ed25519; otherwise an Ethereum address signs a ' +
+        'personal message (EIP-191), and others sign keccak256 of the text',
     )
     .option('--transaction <hex>', 'the unsigned transaction to sign')
     .option('--chain <chain>', 'chain of the transaction: ethereum, solana, tron or bitcoin', 'ethereum')
@@ -189,12 +190,16 @@ async function sign(terminal: Terminal, options: SignOptions, address: string | 
         })
       : await client.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
           signWith,
-          payload: message,
+          payload: hash === undefined && isEthereumAddress(signWith) ? asPersonalMessage(message) : message,
           encoding: 'PAYLOAD_ENCODING_TEXT_UTF8',
-          hashFunction: `HASH_FUNCTION_${hash.toUpperCase()}`,
+          hashFunction: `HASH_FUNCTION_${(hash ?? 'keccak256').toUpperCase()}`,
         });
   return submitted(terminal, activity);
 }
+
+const asPersonalMessage = (text: string): string => personalMessagePrefix(Buffer.byteLength(text)) + text;
+
+const isEthereumAddress = (text: string): boolean => /^0x[0-9a-f]{40}$/i.test(text);
 
 async function onlyAddressOf(client: ActivityClient, wallet: string): Promise<string> {
   const [account, ...others] = await listAccounts(client, wallet);

@@ -79,8 +79,8 @@ export type RecordedVote = Vote & { readonly at: number };
 export interface Decision {
   readonly voteId: string;
   readonly outcome: Authorization['outcome'];
-  readonly by: Authorization['by'];
-  readonly policies: Authorization['evaluations'];
+  readonly decidedBy: Authorization['by'];
+  readonly evaluations: Authorization['evaluations'];
   /**
    * All policies of the organization that decided, if some have no outcome in `policies`: their conditions demand another
    * activity, so they do not apply (`OUTCOME_DENY_IMPLICIT`). `digest` is SHA-256, hex, as in docs/adr/0082.
@@ -88,14 +88,14 @@ export interface Decision {
   readonly policySet?: { readonly count: number; readonly digest: string } | undefined;
   /** Last revision of the organization's stream that the decision is based on. */
   readonly revision: number;
-  /** The number of the rules that applied; absent in history from before rules were numbered. */
-  readonly rules?: number | undefined;
+  /** The number of the rules that applied. */
+  readonly rules: number;
   /** Limits that the operator or the organization's parent had set to other than the usual values. */
   readonly limits?: LimitsOfDecision | undefined;
   /** Whose users and policies allowed it, if not the organization's own: its parent's. */
   readonly authority?: { readonly organizationId: string; readonly revision: number } | undefined;
   /** Why it was decided here, for a submit that names only the parent (docs/adr/0028). */
-  readonly found?: Found | undefined;
+  readonly resolution?: Found | undefined;
 }
 
 /** Why an activity failed after it was allowed. */
@@ -121,7 +121,7 @@ export type ActivityEvent =
       }
     >
   | DomainEvent<'ActivityApproved', { activityId: string; status: ActivityStatus; vote: Vote; decision: Decision }>
-  | DomainEvent<'ActivityRejected', { activityId: string; status: ActivityStatus; vote: Vote; rules?: number }>
+  | DomainEvent<'ActivityRejected', { activityId: string; status: ActivityStatus; vote: Vote; rules: number }>
   | DomainEvent<
       'ActivityCompleted',
       { activityId: string; status: ActivityStatus; result: Readonly<Record<string, unknown>> }
@@ -129,9 +129,23 @@ export type ActivityEvent =
   | DomainEvent<'ActivityFailed', { activityId: string; status: ActivityStatus; failure: Failure }>
   /** It has ended, and requested app proofs; `publicKey` is that of the boot that signed them. */
   | DomainEvent<
-      'ActivityProved',
+      'AppProofsIssued',
       { activityId: string; publicKey: string; proofs: readonly Pick<AppProof, 'proofPayload' | 'signature'>[] }
     >;
+
+const activityEventTypes: Readonly<Record<ActivityEvent['type'], true>> = {
+  ActivitySubmitted: true,
+  ActivityApproved: true,
+  ActivityRejected: true,
+  ActivityCompleted: true,
+  ActivityFailed: true,
+  AppProofsIssued: true,
+};
+
+/** Whether an event says what becomes of an activity, and nothing of what the activity does. */
+export function isActivityEvent(event: { readonly type: string }): event is ActivityEvent {
+  return Object.hasOwn(activityEventTypes, event.type);
+}
 
 /** How long an approval counts; the activity itself stays open (client protocol 2.2). */
 const approvalLifeMs = 24 * 60 * 60 * 1000;

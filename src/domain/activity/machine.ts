@@ -70,6 +70,9 @@ export const activityMachine = setup({
   },
 });
 
+/** Where the machine does not look at voters. */
+const nobody: Voters = { eligible: [], approved: [] };
+
 export type ActivitySnapshot = SnapshotFrom<typeof activityMachine>;
 type StateName = ActivitySnapshot['value'];
 
@@ -111,7 +114,7 @@ function notTaken({ value }: ActivitySnapshot, type: Step['type']): Error {
  * that could reach it, and building it costs several times the step itself.
  */
 const inertScope: Parameters<typeof activityMachine.transition>[2] = (() => {
-  const self = createActor(activityMachine, { input: { eligible: [], approved: [] } });
+  const self = createActor(activityMachine, { input: nobody });
   const nothing = () => undefined;
   return {
     self,
@@ -139,7 +142,7 @@ export function votingRights(
 
 // Voters affect neither how a submit is taken nor how an allowed activity ends, so the machine is asked once, not for
 // every request.
-const begun = activityAt('created', { eligible: [], approved: [] });
+const begun = activityAt('created', nobody);
 const allowed = step(begun, { type: 'evaluated', outcome: 'allow' });
 const ended = { completed: step(allowed, { type: 'completed' }), failed: step(allowed, { type: 'failed' }) };
 

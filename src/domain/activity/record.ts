@@ -69,7 +69,7 @@ export function evolveWithoutIntent<Voter>(
     };
   }
   if (!record) throw new Error(`\`${type}\` of activity \`${data.activityId}\` comes before its submission`);
-  if (type === 'ActivityProved') {
+  if (type === 'AppProofsIssued') {
     const { publicKey, proofs } = data;
     return changed(record, {
       appProofs: proofs.map((proof) => ({ scheme: appProofScheme, publicKey, ...proof })),
@@ -163,14 +163,14 @@ function recordedDecision(decision: Decision, at: number): Decision & { readonly
   return {
     voteId: decision.voteId,
     outcome: decision.outcome,
-    by: decision.by,
-    policies: decision.policies,
+    decidedBy: decision.decidedBy,
+    evaluations: decision.evaluations,
     policySet: decision.policySet,
     revision: decision.revision,
     rules: decision.rules,
     limits: decision.limits,
     authority: decision.authority,
-    found: decision.found,
+    resolution: decision.resolution,
     at,
   };
 }

@@ -1,3 +1,4 @@
+import { openSealed } from '../sealable.js';
 import { textOfUtf8 } from '../text.js';
 import { withoutNulls } from '../without-nulls.js';
 import type { ActivityEvent } from './events.js';
@@ -13,7 +14,7 @@ const longText = 65_536;
 
 type Data = Readonly<Record<string, unknown>>;
 type Submitted = Extract<ActivityEvent, { type: 'ActivitySubmitted' }>['data'];
-type Proved = Extract<ActivityEvent, { type: 'ActivityProved' }>['data'];
+type Proved = Extract<ActivityEvent, { type: 'AppProofsIssued' }>['data'];
 
 interface Form {
   readonly pack: (data: Data) => Data;
@@ -74,13 +75,12 @@ const forms: Readonly<Partial<Record<string, Form>>> = {
       return ofVote.pack(rest);
     },
     unpack(data) {
-      const read = ofVote.unpack(data);
-      return 'intent' in read ? read : Object.defineProperty({ ...read }, 'intent', intentMember);
+      return Object.defineProperty({ ...ofVote.unpack(data) }, 'intent', intentMember);
     },
   },
   ActivityApproved: ofVote,
   ActivityRejected: ofVote,
-  ActivityProved: {
+  AppProofsIssued: {
     pack: (data) => ({ ...data, proofs: proofsIn(data).map((proof) => packText({ ...proof }, 'proofPayload')) }),
     unpack: (data) => ({ ...data, proofs: proofsIn(data).map((proof) => unpackText({ ...proof }, 'proofPayload')) }),
   },
@@ -110,15 +110,13 @@ export function intentIn(message: string): Submitted['intent'] {
   return withoutNulls(parameters) as Submitted['intent'];
 }
 
-/** Types whose stored form differs from `events.ts`. */
-export const packedTypes: readonly string[] = Object.keys(forms);
-
 /** An event's data as it is stored. */
 export function recordedForm(type: string, data: object): object {
   return forms[type]?.pack(data as Data) ?? data;
 }
 
-/** The inverse of `recordedForm`; what was recorded before that form existed stays as it is. */
+/** The inverse of `recordedForm`. */
 export function readForm(type: string, data: unknown): unknown {
-  return forms[type]?.unpack(data as Data) ?? data;
+  const opened = openSealed(type, data);
+  return forms[type]?.unpack(opened as Data) ?? opened;
 }

@@ -1,11 +1,13 @@
 import type { AppProof } from './app-proof.js';
 import type { ActivityRecord } from './record.js';
+import { otpLifeSeconds } from '../organization/otps.js';
 import { submitLifeMs } from './liveness.js';
 
 /**
- * Removes from responses what recorded secrets would still prove (docs/adr/0027): live tokens lose their signature, and
- * codes are blanked until they are used up. The events keep them as they were signed. Expiry is compared only with
- * recorded times, so that every reader gets the same.
+ * Removes from responses what recorded secrets would still prove (docs/adr/0027): live tokens lose their signature,
+ * codes are blanked until they are used up, and so are the ids of codes that may still be live, because guesses end a
+ * code (docs/adr/0135). The events keep them as they were signed. Expiry is compared only with recorded times, so that
+ * every reader gets the same, except that a submitter sees the ids of their own codes.
  */
 
 /** One reading of an activity, an event or a denial. */
@@ -14,6 +16,8 @@ interface Reading {
   readonly now: number;
   /** Whether what was done has used up its codes. */
   readonly codesAreSpent: boolean;
+  /** Whether a code that it names may be live, unless it was used up. */
+  readonly hidesOtpIds: boolean;
   /** What is told in place of a code, or of a sealed secret. */
   readonly inPlace: string;
   /** Budget for searching: anyone may have written the text, and everyone waits while it is read. */
@@ -36,7 +40,13 @@ const sealedSecrets: ReadonlySet<string> = new Set([
   'encryptedSecretApiKey',
   'encryptedPrivateApiKey',
 ]);
+/** The member that names a one-time code, and what is there in place of it: the Nil UUID (RFC 9562, section 5.9). */
+const otpIdMember = 'otpId';
+const hiddenOtpId = '00000000-0000-0000-0000-000000000000';
+/** A code that something recorded names has ended by so many milliseconds later. */
+const otpLifeMs = otpLifeSeconds.max * 1000;
 const spelledCodes = membersSpelled(codes);
+const spelledOtpIds = membersSpelled(new Set([otpIdMember]));
 const spelledSealedSecrets = membersSpelled(sealedSecrets);
 /** Tolerated difference between the clock of a token's issuer and ours. */
 const leewayMs = 60_000;
@@ -69,14 +79,16 @@ export interface Redacted {
 
 /**
  * The activity without secrets that are still usable. `asSubmitted`: the submitter gets it as it was sent
- * (specification, section 4.2), with app proofs that can be verified.
+ * (specification, section 4.2), with app proofs that can be verified. `readerId`: the user who reads it, and who has
+ * just signed that; undefined for anyone, such as whoever sends a recorded request again.
  */
 export function readableActivity<Voter>(
   record: ActivityRecord<Voter>,
   now: number,
-  { asSubmitted = false }: { readonly asSubmitted?: boolean } = {},
+  { asSubmitted = false, readerId }: { readonly asSubmitted?: boolean; readonly readerId?: string | undefined } = {},
 ): ReadableActivity<Voter> {
-  const reading = readingOf(record, now);
+  const isOwn = asSubmitted || (readerId !== undefined && record.votes[0]?.userId === readerId);
+  const reading = { ...readingOf(record, now), hidesOtpIds: !isOwn && mayNameLiveOtp(record.updatedAt, now) };
   const result = record.result && readableResult(record.result, reading);
   if (asSubmitted)
     return result === record.result ? record : { ...record, ...(result ? { result } : {}), redacted: true };
@@ -105,15 +117,17 @@ export function readableActivity<Voter>(
 
 /**
  * An event of an activity as it may be read; the same object if nothing has to be omitted. `inPlace` is told
- * where a code or a sealed secret was; by default, nothing.
+ * where a code or a sealed secret was; by default, nothing. `at` is when it was recorded, milliseconds since the epoch;
+ * without it, ids of codes stay, so that the event can be folded.
  */
 export function readableEvent<Event extends { readonly type: string; readonly data: object }>(
   event: Event,
   record: Pick<ActivityRecord<unknown>, 'status'>,
   now: number,
-  { inPlace = '' }: { readonly inPlace?: string } = {},
+  { inPlace = '', at }: { readonly inPlace?: string; readonly at?: number } = {},
 ): Event {
-  const data = readableEventData(event, { ...readingOf(record, now), inPlace });
+  const hidesOtpIds = at !== undefined && mayNameLiveOtp(at, now);
+  const data = readableEventData(event, { ...readingOf(record, now), inPlace, hidesOtpIds });
   return data === event.data ? event : { ...event, data };
 }
 
@@ -130,7 +144,9 @@ export function readableDenial<
   Denial extends { readonly message: string; readonly signature: string; readonly timestampMs: string },
 >(denial: Denial, now: number): Denial & Redacted {
   const until = Number(denial.timestampMs) + submitLifeMs;
-  const message = readableText(denial.message, newReading(now, false));
+  // When it was recorded, its timestamp was not older than a submit may be.
+  const hidesOtpIds = mayNameLiveOtp(until, now);
+  const message = readableText(denial.message, { ...newReading(now, false), hidesOtpIds });
   if (until <= now && message === denial.message) return denial;
   return { ...denial, message, ...(until > now ? { signature: '' } : {}), redacted: true };
 }
@@ -140,8 +156,24 @@ function readingOf({ status }: Pick<ActivityRecord<unknown>, 'status'>, now: num
   return newReading(now, status === 'ACTIVITY_STATUS_COMPLETED');
 }
 
+/** Whether a code that was named at a time may be live: `now` and `at` in milliseconds since the epoch. */
+function mayNameLiveOtp(at: number, now: number): boolean {
+  return at + otpLifeMs > now;
+}
+
+/** Whether parameters name a code that may be live; what was done has used it up. */
+function hidesNamedOtp({ hidesOtpIds, codesAreSpent }: Reading): boolean {
+  return hidesOtpIds && !codesAreSpent;
+}
+
 function newReading(now: number, codesAreSpent: boolean): Reading {
-  return { now, codesAreSpent, inPlace: '', left: { characters: mostCharacters, tokens: mostTokens } };
+  return {
+    now,
+    codesAreSpent,
+    hidesOtpIds: false,
+    inPlace: '',
+    left: { characters: mostCharacters, tokens: mostTokens },
+  };
 }
 
 /** The signed texts, of votes and of proofs, are searched completely. */
@@ -153,6 +185,7 @@ function readableData(data: object, reading: Reading): object {
   return mapped(data as Readonly<Record<string, unknown>>, (member, name) => {
     if (name === 'vote') return signed('message')(member);
     if (name === 'proofs' && Array.isArray(member)) return mappedList(member, signed('proofPayload'));
+    if (name === otpIdMember && reading.hidesOtpIds) return hiddenOtpId;
     return readable(member, reading);
   });
 }
@@ -161,7 +194,10 @@ function readableResult(
   result: Readonly<Record<string, unknown>>,
   reading: Reading,
 ): Readonly<Record<string, unknown>> {
-  return mapped(result, (value, name) => (bearerResults.includes(name) ? readable(value, reading) : value));
+  return mapped(result, (value, name) => {
+    if (name === otpIdMember && reading.hidesOtpIds) return hiddenOtpId;
+    return bearerResults.includes(name) ? readable(value, reading) : value;
+  });
 }
 
 /** A signed body or the payload of a proof: JSON text of any length. */
@@ -182,6 +218,7 @@ function withoutSecrets(value: unknown, reading: Reading, depth: number): unknow
   return mapped(value as Readonly<Record<string, unknown>>, (member, name) => {
     const isHidden = sealedSecrets.has(name) || (codes.has(name) && !reading.codesAreSpent);
     if (isHidden && typeof member === 'string') return member && reading.inPlace;
+    if (name === otpIdMember && hidesNamedOtp(reading) && typeof member === 'string') return hiddenOtpId;
     return withoutSecrets(member, reading, depth + 1);
   });
 }
@@ -230,7 +267,10 @@ function withoutSecretsInJson(text: string, reading: Reading, depth: number): st
 function withoutSpelledSecrets(text: string, reading: Reading): string {
   const told = (_all: string, name: string) => name + reading.inPlace;
   // Sealed ones first: they are long, and have no tokens in them.
-  const said = withoutSpelledTokens(text.replace(spelledSealedSecrets, told), reading);
+  const sealed = withoutSpelledTokens(text.replace(spelledSealedSecrets, told), reading);
+  const said = hidesNamedOtp(reading)
+    ? sealed.replace(spelledOtpIds, (_all, name: string) => name + hiddenOtpId)
+    : sealed;
   return reading.codesAreSpent ? said : said.replace(spelledCodes, told);
 }
 

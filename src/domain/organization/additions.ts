@@ -94,21 +94,21 @@ export function noteAdditions(organization: Organization, event: OrganizationEve
 
 /**
  * The approvals before the last that counted: one whose credential its user has lost does not, so that what is done with
- * a key that another has added stays the other's doing when the key is gone. Rules before 7 counted it here.
+ * a key that another has added stays the other's doing when the key is gone.
  */
 function earlierVotes(
   organization: OrganizationView,
   activityId: string,
-  { rules = 0, authority }: Decision,
+  { authority }: Decision,
   at: number,
 ): readonly Vote[] {
   const live = liveApprovals(organization.openActivities.get(activityId)?.votes ?? [], at);
   // The users of a parent are in its own stream.
-  if (rules < 7 || authority !== undefined) return live;
+  if (authority !== undefined) return live;
   return live.filter((vote) => credentialOfVote(organization, vote) !== undefined);
 }
 
-function acting({ by, authority }: Decision, votes: Acting['votes']): Acting {
+function acting({ decidedBy: by, authority }: Decision, votes: Acting['votes']): Acting {
   const fromParent = authority !== undefined;
   return {
     byRootQuorum: by === 'root-quorum' && !fromParent,
@@ -123,11 +123,11 @@ function acting({ by, authority }: Decision, votes: Acting['votes']): Acting {
 }
 
 function created(organization: Organization, data: Extract<OrganizationEvent, { type: 'UserCreated' }>['data']): void {
-  const { acting: now, foundedBy, parentOrganizationId } = organization;
+  const { acting: now, createdBy, parentOrganizationId } = organization;
   const { userId, userEmail, userPhoneNumber } = data;
   if (now) organization.acting = { ...now, created: [...now.created, userId] };
   // Before the first activity, and by the parent's own members: the auth proxy speaks for strangers.
-  if (now || foundedBy === 'auth-proxy' || parentOrganizationId === undefined) return;
+  if (now || createdBy === 'auth-proxy' || parentOrganizationId === undefined) return;
   if (userEmail) put(organization, 'foundingContacts', contactName(userId, 'email'), userEmail);
   if (userPhoneNumber) put(organization, 'foundingContacts', contactName(userId, 'phone-number'), userPhoneNumber);
 }

@@ -14,12 +14,12 @@ export interface ClaimedIdentifier {
 }
 
 /** What proved a claim: a request that names its organization, one that was led there, or a code or token. */
-export type ClaimProof = 'request' | 'found-request' | 'token';
+export type ClaimProof = 'request' | 'resolved-request' | 'token';
 
 /** Why a look-up by the parent's id led to an organization (security rule R4, 1 to 3). */
 export interface Found {
   readonly parentOrganizationId: string;
-  readonly by: 'proof' | 'founding' | 'first-assertion';
+  readonly rule: 'proof' | 'founding' | 'first-assertion';
 }
 
 /** In the stream of a parent's claims; their order is the order of the proofs. */
@@ -31,8 +31,8 @@ export type ClaimEvent = DomainEvent<
     /**
      * The owner of the identifier there: the id of the API key, authenticator or identity; for a contact, of the user.
      */
-    ref: string;
-    by: ClaimProof;
+    ownerId: string;
+    provedBy: ClaimProof;
     /**
      * It outranks an older claim that was proved only by a request that had been led there. Once for each identifier.
      */

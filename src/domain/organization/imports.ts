@@ -16,13 +16,13 @@ export type ImportEvent =
       { importId: string; userId: string; kind: PendingImport['kind']; vaultId: string; targetPublicKey: string }
     >
   /** It was used, or replaced by another; its target key is shredded. */
-  | DomainEvent<'ImportEnded', { importId: string; vaultId: string }>;
+  | DomainEvent<'ImportClosed', { importId: string; vaultId: string }>;
 
 export const evolveImports: Evolvers<ImportEvent> = {
   ImportStarted(organization, { importId, userId, kind, vaultId }, at) {
     put(organization, 'imports', importId, { importId, userId, kind, vaultId, createdAt: at });
   },
-  ImportEnded(organization, { importId }) {
+  ImportClosed(organization, { importId }) {
     remove(organization, 'imports', importId);
   },
 };

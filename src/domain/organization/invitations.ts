@@ -20,7 +20,7 @@ interface InvitationFacts {
   readonly accessType: AccessType;
   /** The inviting person's name, as the mail gives it. */
   readonly senderUserId: string;
-  /** The user of this organization who submitted it, if not the sender. Absent in older history. */
+  /** The user of this organization who submitted it, if not the sender. */
   readonly submitterId?: string;
   /** P-256, compressed, hex. The private key is only in the mail; it stamps the acceptance. */
   readonly publicKey: string;
@@ -36,7 +36,7 @@ export interface Invitation extends InvitationFacts {
 
 export type InvitationEvent =
   | DomainEvent<'InvitationCreated', InvitationFacts>
-  | DomainEvent<'InvitationEnded', { invitationId: string; reason: 'accepted' | 'deleted' | 'expired' }>;
+  | DomainEvent<'InvitationClosed', { invitationId: string; reason: 'accepted' | 'deleted' | 'expired' }>;
 
 /** How long a link is valid. */
 export const invitationLifeMs = 7 * 24 * 60 * 60 * 1000;
@@ -47,7 +47,7 @@ export const evolveInvitations: Evolvers<InvitationEvent> = {
   InvitationCreated(organization, data, at) {
     put(organization, 'invitations', data.invitationId, { ...data, createdAt: at });
   },
-  InvitationEnded(organization, { invitationId, reason }, at) {
+  InvitationClosed(organization, { invitationId, reason }, at) {
     const { invitations } = organization;
     for (const [id, { acceptedAt }] of invitations) {
       if (acceptedAt !== undefined && acceptedAt + rememberedMs <= at) remove(organization, 'invitations', id);

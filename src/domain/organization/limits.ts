@@ -1,4 +1,3 @@
-import { rulesNumber } from '../activity/rules.js';
 import { CoordinatorError } from '../errors.js';
 import type { Organization, OrganizationEvent, OrganizationView } from './organization.js';
 import type { User } from './users.js';
@@ -15,8 +14,6 @@ interface Limit {
   readonly value: number;
   /** If different for sub-organizations. */
   readonly ofSubOrganization?: number;
-  /** Number of the first rules that have it; 1 by default. */
-  readonly since?: number;
   /** Neither the operator nor a parent can change it. */
   readonly isFixed?: true;
   readonly reason: string;
@@ -101,7 +98,6 @@ export const limitTable = {
     what: 'characters of the clauses of all policies',
     whose: 'organization',
     value: 131_072,
-    since: 2,
     reason: 'a request reads all of them: 280 000 steps if they consist of the shortest parts',
     cost: '28 ms of each decision',
     help: 'shorten or delete some with update_policy or delete_policies',
@@ -118,7 +114,6 @@ export const limitTable = {
     what: 'wallet accounts',
     whose: 'organization',
     value: 10_000,
-    since: 3,
     reason: enough,
     cost: '14 MB of memory',
     help: 'delete some with delete_wallet_accounts, or create a sub-organization for them',
@@ -135,7 +130,6 @@ export const limitTable = {
     what: 'imports in progress',
     whose: 'organization',
     value: 100,
-    since: 3,
     reason: 'each has a key in the vault until it ends',
     cost: '30 KB of memory, and a key each in the vault',
     help: 'finish one with import_wallet or import_private_key; starting a new one cancels the previous one of the user',
@@ -178,7 +172,6 @@ export const limitTable = {
     what: 'OAuth 2.0 credentials',
     whose: 'organization',
     value: 100,
-    since: 3,
     reason: 'each has a secret in the vault',
     cost: '80 KB of memory, and a secret each in the vault',
     help: 'delete one with delete_oauth2_credential',
@@ -187,7 +180,6 @@ export const limitTable = {
     what: 'fiat on-ramp credentials',
     whose: 'organization',
     value: 100,
-    since: 3,
     reason: 'each has secrets in the vault',
     cost: '90 KB of memory, and secrets in the vault',
     help: 'delete one with delete_fiat_on_ramp_credential',
@@ -244,10 +236,18 @@ export const limitTable = {
     what: 'sub-organizations founded in a minute',
     whose: 'submitter',
     value: 1_000,
-    since: 3,
     reason: 'their number is not limited, and each has a stream of its own',
     cost: 'a stream each, and 6 KB of memory while it is folded',
     help: 'wait a minute',
+  },
+  recordedBytesPerDay: {
+    what: 'bytes of signed bodies recorded in a day',
+    whose: 'organization',
+    value: 50_000_000_000,
+    ofSubOrganization: 100_000_000,
+    reason: 'anyone may have a sub-organization, and what is recorded stays',
+    cost: 'three times as many bytes on the disk: events, rows, and their logs',
+    help: 'wait until the next day (UTC), or have the parent organization do it',
   },
   nameCharacters: {
     what: 'characters of a display name',
@@ -298,20 +298,14 @@ function usual(name: LimitName, isSubOrganization: boolean): number {
   return isSubOrganization ? (ofSubOrganization ?? value) : value;
 }
 
-const unchanged = new Map<number, Limits>();
+const [usualLimits, usualLimitsOfSubOrganization] = [false, true].map((isSubOrganization): Limits => {
+  const values = limitNames.map((name) => [name, usual(name, isSubOrganization)]);
+  return Object.freeze(Object.fromEntries(values) as Record<LimitName, number>);
+}) as [Limits, Limits];
 
-/** The limits of an organization by the rules with that number; a limit that those rules did not have is infinite. */
-export function limitsInForce(isSubOrganization: boolean, set?: LimitsSet, rules = rulesNumber): Limits {
-  // Evaluated for every decision.
-  const key = isSubOrganization ? -rules : rules;
-  let limits = unchanged.get(key);
-  if (!limits) {
-    const valueOf = (name: LimitName) => ((rows[name].since ?? 1) <= rules ? usual(name, isSubOrganization) : Infinity);
-    limits = Object.freeze(
-      Object.fromEntries(limitNames.map((name) => [name, valueOf(name)])) as Record<LimitName, number>,
-    );
-    unchanged.set(key, limits);
-  }
+/** The limits of an organization. */
+export function limitsInForce(isSubOrganization: boolean, set?: LimitsSet): Limits {
+  const limits = isSubOrganization ? usualLimitsOfSubOrganization : usualLimits;
   return set ? { ...limits, ...set } : limits;
 }
 
@@ -478,7 +472,7 @@ function changeOf(event: OrganizationEvent, organization: OrganizationView): Cha
       return { name: 'privateKeys', by: 1 };
     case 'ImportStarted':
       return { name: 'imports', by: 1 };
-    case 'ImportEnded':
+    case 'ImportClosed':
       return { name: 'imports', by: -1 };
     case 'SmartContractInterfaceCreated':
       return { name: 'smartContractInterfaces', by: 1 };
@@ -492,8 +486,8 @@ function changeOf(event: OrganizationEvent, organization: OrganizationView): Cha
 }
 
 /**
- * Refuses events that would exceed a limit, whichever verb they come from. If there are already more, as from an
- * earlier release, only adding is refused.
+ * Refuses events that would exceed a limit, whichever verb they come from. If there are already more, as when the
+ * operator has lowered a limit, only adding is refused.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED
  */
 export function checkLimits(
@@ -548,6 +542,31 @@ export function noteFounding(organization: Organization, submitterId: string, at
     else remove(organization, 'foundings', userId);
   }
   put(organization, 'foundings', submitterId, [...(organization.foundings.get(submitterId) ?? []), at]);
+}
+
+const dayMs = 24 * 60 * minute;
+
+/**
+ * Whether a body may be recorded in the organization today.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED
+ */
+export function checkRecordedBytes({ recorded }: OrganizationView, body: string, now: number, limits: Limits): void {
+  checkLimit(limits, 'recordedBytesPerDay', recordedOn(dayOf(now), recorded), Buffer.byteLength(body));
+}
+
+/** Counts a signed body that was recorded. */
+export function noteRecorded(organization: Organization, body: string, at: number): void {
+  const day = dayOf(at);
+  organization.recorded = { day, bytes: recordedOn(day, organization.recorded) + Buffer.byteLength(body) };
+}
+
+/** Days since the epoch (UTC) at a time in milliseconds since the epoch. */
+function dayOf(at: number): number {
+  return Math.floor(at / dayMs);
+}
+
+function recordedOn(day: number, recorded: OrganizationView['recorded']): number {
+  return recorded?.day === day ? recorded.bytes : 0;
 }
 
 /** The limits in force for an organization, as responses list them. */

@@ -21,20 +21,20 @@ export function speaksForParent({ organization, parent, submitterId }: MessageRe
 }
 
 /**
- * On whose behalf a message to a contact is requested: `known` for the parent's members and for the account that has
- * proved the contact; everyone else is a stranger, `proxy` if through the parent's auth proxy, which speaks for people
+ * On whose behalf a message to a contact is requested: `trusted` for the parent's members and for the account that has
+ * proved the contact; everyone else is `untrusted`, or `auth-proxy` if through the parent's auth proxy, which speaks for people
  * without a key.
  */
-export type MessageSender = 'known' | 'proxy' | 'stranger';
+export type MessageSender = 'trusted' | 'auth-proxy' | 'untrusted';
 
 /** @see MessageSender */
 export function messageSender(request: MessageRequest, kind: ContactKind, contact: string): MessageSender {
   const { organization, parent, submitterId } = request;
   if (organization.parentOrganizationId !== undefined && organization.users.has(submitterId)) {
-    return isContactOfUser(organization, kind, contact, 'verified') ? 'known' : 'stranger';
+    return isContactOfUser(organization, kind, contact, 'verified') ? 'trusted' : 'untrusted';
   }
   const home = organization.parentOrganizationId === undefined ? organization : parent;
-  return home && isAuthProxyUser(home, submitterId) ? 'proxy' : 'known';
+  return home && isAuthProxyUser(home, submitterId) ? 'auth-proxy' : 'trusted';
 }
 
 /** Whether a user of the organization has the contact, or has proved it. */

@@ -3,7 +3,7 @@ import { CoordinatorError } from '../errors.js';
 import { evolveRecord, type ActivityRecord } from '../activity/record.js';
 import { provedHere } from './claims.js';
 import type { Evolvers } from './event.js';
-import type { Limits } from './limits.js';
+import { noteRecorded, type Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
 import { changeUser, type User } from './users.js';
 import { put, remove } from './slices.js';
@@ -16,11 +16,14 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
     // An activity that was allowed at once ends in the append that began it.
     if (data.status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED') keep(organization, { type: 'ActivitySubmitted', data }, at);
     countSignature(organization, data.vote);
+    // What the parent does here is not the organization's to pay for.
+    if (!data.decision.authority) noteRecorded(organization, data.vote.message, at);
     // Someone who stamps for the parent proves no key of this organization.
     if (!data.decision.authority) provedHere(organization);
   },
   ActivityApproved(organization, data, at) {
     keep(organization, { type: 'ActivityApproved', data }, at);
+    noteRecorded(organization, data.vote.message, at);
     countSignature(organization, data.vote);
   },
   ActivityRejected(organization, { activityId, vote }) {
@@ -33,7 +36,7 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
   ActivityFailed(organization, { activityId }) {
     remove(organization, 'openActivities', activityId);
   },
-  ActivityProved() {
+  AppProofsIssued() {
     // It is for an activity that has ended.
   },
 };
@@ -125,13 +128,15 @@ function keep(organization: Organization, event: ActivityEvent, at: number): voi
   put(organization, 'openActivities', activityId, record);
 }
 
-/** Keeps the latest signature counter of a passkey, so that a clone is noticed (WebAuthn 3, 7.2 step 22). */
+/** Keeps the highest signature counter of a passkey, so that a clone is noticed (WebAuthn 3, 7.2 step 22). */
 function countSignature(organization: Organization, { userId, webauthn }: Vote): void {
   if (!webauthn || webauthn.signCount === 0) return;
   changeUser(organization, userId, (user) => ({
     ...user,
     authenticators: user.authenticators.map((one) =>
-      one.credentialId === webauthn.credentialId ? { ...one, signCount: webauthn.signCount } : one,
+      one.credentialId === webauthn.credentialId
+        ? { ...one, signCount: Math.max(one.signCount, webauthn.signCount) }
+        : one,
     ),
   }));
 }

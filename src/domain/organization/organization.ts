@@ -2,6 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import type { ActivityEvent } from '../activity/events.js';
 import type { Policy } from '../policy/types.js';
 import { noteAdditions, type Acting, type Addition } from './additions.js';
+import { evolveClockMends, type ClockMend, type ClockMendedEvent } from './clock-mends.js';
 import { evolveCredentials, type CredentialEvent } from './credentials.js';
 import {
   evolveContractInterfaces,
@@ -40,10 +41,10 @@ export interface Organization {
   organizationId: string;
   name: string;
   parentOrganizationId: string | undefined;
-  /** Revision of the event in the parent's stream that it was founded from; undefined if by an earlier release. */
+  /** Revision of the event in the parent's stream that it was founded from; undefined without a parent. */
   parentRevision: number | undefined;
   /** Whose key founded it, if not that of one of the parent's own members. */
-  foundedBy: 'auth-proxy' | undefined;
+  createdBy: 'auth-proxy' | undefined;
   /** For a public sign-up, whether something was proved in it; undefined for all others. */
   signUp: 'unproved' | 'proved' | undefined;
   createdAt: number;
@@ -89,10 +90,14 @@ export interface Organization {
   additions: ReadonlyMap<string, Addition>;
   /** When users founded sub-organizations in the last minute, by their id; milliseconds since the epoch. */
   foundings: ReadonlyMap<string, readonly number[]>;
+  /** Bytes of the signed bodies recorded on a day, counted from the epoch (UTC): the day of the last of them; undefined for none. */
+  recorded: { readonly day: number; readonly bytes: number } | undefined;
   /** Contacts that the parent's own members asserted when they founded the organization, by `contactName`. */
   foundingContacts: ReadonlyMap<string, string>;
   /** For a history imported into a test harness, by public key; undefined for any other. */
   testKeys: ReadonlyMap<string, TestKey> | undefined;
+  /** False times that an operator has ended, oldest first; undefined for none. */
+  clockMends: readonly ClockMend[] | undefined;
 }
 
 /** The organization as decisions see it. */
@@ -115,6 +120,7 @@ export type OrganizationEvent =
   | AuthProxyEvent
   | WebhookEndpointEvent
   | ImportedEvent
+  | ClockMendedEvent
   | ActivityEvent;
 
 const evolvers: Evolvers<OrganizationEvent> = {
@@ -134,6 +140,7 @@ const evolvers: Evolvers<OrganizationEvent> = {
   ...evolveAuthProxy,
   ...evolveWebhookEndpoints,
   ...evolveImported,
+  ...evolveClockMends,
   ...evolveOpenActivities,
 };
 
@@ -158,7 +165,7 @@ export function emptyOrganization(): Organization {
     name: '',
     parentOrganizationId: undefined,
     parentRevision: undefined,
-    foundedBy: undefined,
+    createdBy: undefined,
     signUp: undefined,
     createdAt: 0,
     rootQuorum: { threshold: 1, userIds: [] },
@@ -189,8 +196,10 @@ export function emptyOrganization(): Organization {
     acting: undefined,
     additions: nothing,
     foundings: nothing,
+    recorded: undefined,
     foundingContacts: nothing,
     testKeys: undefined,
+    clockMends: undefined,
   };
   return empty as Organization;
 }

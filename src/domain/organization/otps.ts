@@ -22,8 +22,8 @@ interface OtpFacts {
   readonly userIdentifier: string;
   /** The vault with the key that the code must be sealed to; absent in older flows. */
   readonly vaultId?: string;
-  /** The user who requested it; absent in older history. */
-  readonly askedBy?: string;
+  /** The user who requested it. */
+  readonly requestedBy: string;
 }
 
 /** A sent code that can still be used. */
@@ -36,7 +36,10 @@ export type OtpEvent =
   | DomainEvent<'OtpSent', OtpFacts>
   | DomainEvent<'OtpGuessFailed', { otpId: string }>
   /** Used, locked after too many guesses, displaced by newer ones, or expired: it is no longer valid. */
-  | DomainEvent<'OtpEnded', { otpId: string; reason: 'used' | 'locked' | 'replaced' | 'expired'; vaultId?: string }>
+  | DomainEvent<
+      'OtpInvalidated',
+      { otpId: string; reason: 'used' | 'locked' | 'replaced' | 'expired'; vaultId?: string }
+    >
   /** A verification token was used for something that it may be used for once. */
   | DomainEvent<'VerificationTokenUsed', TokenUse>
   /**
@@ -46,7 +49,7 @@ export type OtpEvent =
   | DomainEvent<'OidcTokenUsed', TokenUse>;
 
 /** A use of a token that cannot be repeated, or that rules out another. `expiresAt` is milliseconds since the epoch. */
-interface TokenUse {
+export interface TokenUse {
   readonly tokenId: string;
   readonly usage: string;
   readonly expiresAt: number;
@@ -57,8 +60,13 @@ export const otpLengths = { min: 6, max: 9, usual: 9 } as const;
 export const otpLifeSeconds = { max: 600, usual: 300 } as const;
 /** Lifetime in seconds of the verification token that a code is exchanged for (client protocol, section 8.1). */
 export const tokenLifeSeconds = { max: 86_400, usual: 3_600 } as const;
-/** Wrong guesses after which a code is locked; live codes of one contact at a time (client protocol, section 11). */
-const maxGuesses = 3;
+/**
+ * Wrong guesses after which a code is locked (client protocol, section 11): those of one caller, and those of all
+ * networks behind the auth proxy, which refuses the fourth guess of each network itself.
+ */
+export const maxGuesses = 3;
+const maxGuessesThroughProxy = 9;
+/** Live codes of one contact at a time (client protocol, section 11). */
 const maxLive = 3;
 /** Live codes of one contact that strangers may hold together: one caller's three leave one for another. */
 const maxLiveForStrangers = 4;
@@ -83,7 +91,7 @@ export const evolveOtps: Evolvers<OtpEvent> = {
     const otp = organization.otps.get(otpId);
     if (otp) put(organization, 'otps', otpId, { ...otp, failedGuesses: otp.failedGuesses + 1 });
   },
-  OtpEnded(organization, { otpId }) {
+  OtpInvalidated(organization, { otpId }) {
     const { otps } = organization;
     const otp = otps.get(otpId);
     if (!otp) return;
@@ -119,7 +127,7 @@ export function checkOtpSends(
     const rule = `${maxSends} in ${sendWindowMs / 60_000} minutes`;
     throw tooManyCodes(userIdentifier, rule, times.at(-maxSends)! + sendWindowMs - now);
   }
-  if (sender === 'known') return;
+  if (sender === 'trusted') return;
   const live = liveCodes(organization, contact, now);
   const own = live.filter((otp) => otp.userIdentifier === userIdentifier);
   const soonest = (codes: readonly Otp[]): number => Math.min(...codes.map(({ expiresAt }) => expiresAt)) - now;
@@ -166,7 +174,7 @@ export function otpSent(
 ): OtpEvent[] {
   checkOtpSends(organization, facts, now, sender);
   const live = liveCodes(organization, facts.contact, now);
-  const replaced = sender === 'known' ? live.slice(0, Math.max(0, live.length + 1 - maxLive)) : [];
+  const replaced = sender === 'trusted' ? live.slice(0, Math.max(0, live.length + 1 - maxLive)) : [];
   return [
     ...expiredCodes(organization, now).map((otp) => otpEnded(otp, 'expired')),
     ...replaced.map((otp) => otpEnded(otp, 'replaced')),
@@ -198,27 +206,42 @@ export function isCodeOf({ codeHash }: Otp, guessHash: string): boolean {
   return difference === 0;
 }
 
-/** The events of a wrong guess: it counts, and the third locks the code. */
-export function wrongGuess(otp: Otp): OtpEvent[] {
+/**
+ * The events of a wrong guess: it counts, and the third locks the code. One that the auth proxy passes on may come from
+ * any network, so there the ninth does.
+ */
+export function wrongGuess(
+  otp: Otp,
+  { isThroughProxy = false }: { readonly isThroughProxy?: boolean } = {},
+): OtpEvent[] {
   const failed: OtpEvent = { type: 'OtpGuessFailed', data: { otpId: otp.otpId } };
-  return otp.failedGuesses + 1 < maxGuesses ? [failed] : [failed, otpEnded(otp, 'locked')];
+  const most = isThroughProxy ? maxGuessesThroughProxy : maxGuesses;
+  return otp.failedGuesses + 1 < most ? [failed] : [failed, otpEnded(otp, 'locked')];
 }
 
 /** The event by which a code ends; its target key is shredded. */
 export function otpEnded(
   { otpId, vaultId }: Otp,
-  reason: Extract<OtpEvent, { type: 'OtpEnded' }>['data']['reason'],
+  reason: Extract<OtpEvent, { type: 'OtpInvalidated' }>['data']['reason'],
 ): OtpEvent {
-  return { type: 'OtpEnded', data: { otpId, reason, ...presentMembers({ vaultId }) } };
+  return { type: 'OtpInvalidated', data: { otpId, reason, ...presentMembers({ vaultId }) } };
 }
 
-/** Says no more, so that nobody learns which codes exist. Clients look for these words. */
+/** Published clients look for these words. */
+const invalidOtpWords = 'Invalid OTP code';
+
+/** Says no more, so that nobody learns which codes exist. */
 export function invalidOtpCode(): CoordinatorError {
   return new CoordinatorError(
     'INVALID_ARGUMENT',
-    'Invalid OTP code: it is wrong, used, expired, or locked after three wrong attempts; request a new one',
+    `${invalidOtpWords}: it is wrong, used, expired, or locked after three wrong attempts; request a new one`,
     { category: 'REQUEST_INVALID' },
   );
+}
+
+/** Whether a refusal, perhaps of another coordinator, is that of a wrong guess. */
+export function isInvalidOtpCode(error: unknown): boolean {
+  return error instanceof CoordinatorError && error.message.startsWith(invalidOtpWords);
 }
 
 function recentSends(

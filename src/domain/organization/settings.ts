@@ -25,6 +25,8 @@ export const featureNames = [
   limitsFeature,
   /** For a parent: the root quorums of its sub-organizations may read all of their events. */
   'FEATURE_NAME_SUB_ORGANIZATION_EVENTS',
+  /** With the value `object`: activities of this organization have timestamp objects for every client. */
+  'FEATURE_NAME_ACTIVITY_TIMESTAMPS',
 ] as const;
 
 export type FeatureName = (typeof featureNames)[number];
@@ -36,23 +38,19 @@ export type SettingsEvent =
         organizationId: string;
         name: string;
         parentOrganizationId?: string;
-        /**
-         * Revision of the parent's event that this derives from. A sub-organization without it was founded before its
-         * parent had decided, and counts only if the parent then recorded it.
-         */
+        /** Revision of the parent's event that this derives from; each sub-organization has it. */
         parentRevision?: number;
         /** Founded with the key of the parent's auth proxy, which speaks for strangers. */
-        foundedBy?: 'auth-proxy';
+        createdBy?: 'auth-proxy';
       }
     >
   | DomainEvent<'OrganizationRenamed', { name: string }>
   /**
-   * In the parent's stream. `founding` is how the sub-organization's own stream begins, which is written next; without
-   * it, that stream was written before.
+   * In the parent's stream. `founding` is how the sub-organization's own stream begins, which is written next.
    */
   | DomainEvent<
       'SubOrganizationCreated',
-      { subOrganizationId: string; name: string; founding?: readonly OrganizationEvent[] }
+      { subOrganizationId: string; name: string; initialEvents: readonly OrganizationEvent[] }
     >
   /** The last event of a sub-organization; its vaults are shredded. */
   | DomainEvent<'OrganizationDeleted', { organizationId: string; vaultIds: readonly string[] }>
@@ -66,8 +64,8 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
     organization.name = data.name;
     organization.parentOrganizationId = data.parentOrganizationId;
     organization.parentRevision = data.parentRevision;
-    organization.foundedBy = data.foundedBy;
-    organization.signUp = data.foundedBy && 'unproved';
+    organization.createdBy = data.createdBy;
+    organization.signUp = data.createdBy && 'unproved';
     organization.createdAt = at;
   },
   // Sub-organizations are unlimited in number, and the parent's decisions only need to know how many were founded
@@ -99,4 +97,9 @@ export function featureList(features: ReadonlyMap<FeatureName, string>): { name:
     const value = features.get(name);
     return value === undefined ? [] : [{ name, value }];
   });
+}
+
+/** Whether activities of the organization have timestamp objects for every client. */
+export function hasTimestampObjects({ features }: { readonly features: ReadonlyMap<FeatureName, string> }): boolean {
+  return features.get('FEATURE_NAME_ACTIVITY_TIMESTAMPS') === 'object';
 }

@@ -3,7 +3,6 @@ import { contactName, type ContactKind } from './contacts.js';
 import { provedHere } from './claims.js';
 import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
 import { oauthIdentity } from './oauth-identity.js';
-import { rulesNumber } from '../activity/rules.js';
 import { CoordinatorError } from '../errors.js';
 import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
@@ -54,11 +53,10 @@ export type UserEvent =
     >
   /**
    * The user's contact of that kind was proved, by a token of `issuerOrganizationId`: this organization or its parent.
-   * Absent in older history.
    */
   | DomainEvent<
       'UserContactVerified',
-      { userId: string; contact: 'email' | 'phone-number'; issuerOrganizationId?: string }
+      { userId: string; contact: 'email' | 'phone-number'; issuerOrganizationId: string }
     >
   /** The parent's members know that the user's contact of that kind now belongs to someone else (docs/adr/0036). */
   | DomainEvent<'UserContactReleased', { userId: string; contact: ContactKind }>
@@ -165,18 +163,12 @@ export function usersOfContact({ users }: OrganizationView, kind: ContactKind, c
 /**
  * The user who is reached by a contact that is not proved by the request, if any. If several have it, those count who have
  * proved it, then those of whom the parent's members asserted it, then members of the root quorum: whoever may give a user
- * a contact must not shut out another by giving away theirs. Under rules before 7, nobody was reached then.
- * @param rules the number of the rules that decide; today's if absent
+ * a contact must not shut out another by giving away theirs.
  * @throws {CoordinatorError} FAILED_PRECONDITION if it is still unknown which of several is meant
  */
-export function userReachedBy(
-  organization: OrganizationView,
-  kind: ContactKind,
-  contact: string,
-  rules = rulesNumber,
-): User | undefined {
+export function userReachedBy(organization: OrganizationView, kind: ContactKind, contact: string): User | undefined {
   const having = usersOfContact(organization, kind, contact);
-  const ways = rules < 7 ? [] : (['verified', 'asserted', 'root-quorum'] as const);
+  const ways = ['verified', 'asserted', 'root-quorum'] as const;
   const narrowed = ways.map((way) => having.filter(countsAs(way, organization, kind)));
   return theOnly(narrowed.find((users) => users.length > 0) ?? having, organization, contact);
 }

@@ -15,7 +15,7 @@ export function vaultsNamedBy(event: OrganizationEvent): readonly string[] {
     case 'OtpSent':
       return event.data.vaultId === undefined ? [] : [event.data.vaultId];
     case 'SubOrganizationCreated':
-      return event.data.founding?.flatMap(vaultsNamedBy) ?? [];
+      return event.data.initialEvents.flatMap(vaultsNamedBy);
     default:
       return [];
   }
@@ -26,7 +26,7 @@ export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
   switch (event.type) {
     case 'WalletDeleted':
     case 'PrivateKeyDeleted':
-    case 'ImportEnded':
+    case 'ImportClosed':
     case 'Oauth2CredentialDeleted':
     case 'FiatOnRampCredentialDeleted':
     case 'AuthProxyDisabled':
@@ -34,7 +34,7 @@ export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
     case 'Oauth2CredentialUpdated':
     case 'FiatOnRampCredentialUpdated':
       return [event.data.replacedVaultId];
-    case 'OtpEnded':
+    case 'OtpInvalidated':
       return event.data.vaultId === undefined ? [] : [event.data.vaultId];
     case 'OrganizationDeleted':
       return event.data.vaultIds;

@@ -14,7 +14,7 @@ interface Attempt extends DeliveryName {
   /** HTTP status of the response; absent if there was none. */
   readonly status?: number;
   /** Fencing token of the coordinator that tried (docs/adr/0017). */
-  readonly token: number;
+  readonly fencingToken: number;
 }
 
 /**

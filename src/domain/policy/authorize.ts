@@ -6,8 +6,7 @@ import { unreadable, type Approval, type AuthorizationRequest, type PolicyOutcom
 
 /**
  * The decision, its basis, and the outcome of each policy that could apply, in the order of `policies`. `among` are all of
- * them: the others do not apply (`withTheRest`). There is none if no policy was asked, and before rules 5, by which
- * all policies were evaluated.
+ * them: the others do not apply (`withTheRest`). There is none if no policy was asked.
  */
 export interface Authorization {
   readonly outcome: 'allow' | 'deny-explicit' | 'deny-implicit' | 'consensus-needed';
@@ -149,10 +148,10 @@ export function couldContribute(
 /** From the best to the worst. */
 const severity = ['allow', 'consensus-needed', 'deny-implicit', 'deny-explicit'] as const;
 
-type OfPart = Authorization & { readonly of: string | undefined };
+type OfPart = Authorization & { readonly payload: string | undefined };
 
 function named({ part, authorization: { outcome, by, evaluations } }: PartAuthorization): OfPart {
-  return { of: part.name, outcome, by, evaluations };
+  return { payload: part.name, outcome, by, evaluations };
 }
 
 /** The decision about several payloads: the worst of all. An outcome that is the same for all appears once. */
@@ -180,7 +179,10 @@ function distinctOutcomes(parts: readonly OfPart[], index: number): Evaluation[]
     firstWith.delete(key);
     firstWith.set(key, earlier);
   }
-  const told = Array.from(firstWith.values(), ({ of, evaluations }) => ({ of, evaluation: evaluations[index]! }));
+  const told = Array.from(firstWith.values(), ({ payload, evaluations }) => ({
+    payload,
+    evaluation: evaluations[index]!,
+  }));
   if (told.length === 1) return told.map(({ evaluation }) => evaluation);
-  return told.map(({ of, evaluation }) => ({ ...evaluation, ...(of === undefined ? {} : { of }) }));
+  return told.map(({ payload, evaluation }) => ({ ...evaluation, ...(payload === undefined ? {} : { payload }) }));
 }

@@ -14,12 +14,6 @@ const maxStepsPerQuestion = 100_000;
 /** Maximum steps of all questions about the voters of one decision: 20 ms. */
 export const maxStepsInAll = 200_000;
 
-/** Budgets of questions about consensuses, each and in total. */
-export interface VoteBounds {
-  readonly question: number;
-  readonly all: number;
-}
-
 /** What was found, and the steps that it took. */
 interface Answered<Answer> {
   readonly answer: Answer;
@@ -50,25 +44,22 @@ export class Voters {
   private readonly allContributing: Answers<readonly string[]> = new Map();
   private readonly castByUser: ReadonlyMap<string, UserApproval>;
   private readonly steps: Steps;
-  private readonly questionSteps: number;
   private knownCandidates: ReadonlyMap<string, readonly Vote[]> | undefined;
 
   /**
    * `cast` are the live approvals in vote order, one per user; `outer` has the time and all names except the approvals.
-   * Questions about possible votes draw their `bounds` from `all`.
+   * Questions about possible votes draw their budgets from `all`.
    */
   constructor(
     private readonly users: () => readonly PolicyUser[],
     private readonly cast: readonly UserApproval[],
     private readonly outer: Scope,
     private readonly all = new Steps(),
-    bounds: VoteBounds = { question: maxStepsPerQuestion, all: maxStepsInAll },
   ) {
     this.castVotes = cast.map(voteOf);
     this.castByUser = new Map(cast.map((approval) => [approval.user.userId, approval]));
     this.scope = scopeOf(this.castVotes, outer, all);
-    this.steps = all.upTo(bounds.all);
-    this.questionSteps = bounds.question;
+    this.steps = all.upTo(maxStepsInAll);
   }
 
   /** The value of the consensus for the approvals cast, and whether they satisfy it. */
@@ -174,7 +165,7 @@ export class Voters {
     userId: string,
     find: () => Answer,
   ): Answer {
-    const room = Math.min(this.questionSteps, this.steps.room);
+    const room = Math.min(maxStepsPerQuestion, this.steps.room);
     const found = known.get(consensus) ?? new Map<string, Answered<Answer>>();
     const before = found.get(userId);
     if (before && 2 * before.steps < room) {
@@ -194,7 +185,7 @@ export class Voters {
 
   /** The result within the budget; beyond it, no. */
   private ask<Answer>(consensus: CheckedExpression, answer: (tally: Tally) => Answer): Answer | false {
-    const tally = new Tally(consensus, this.outer, this.steps.upTo(this.questionSteps), this.questionSteps);
+    const tally = new Tally(consensus, this.outer, this.steps.upTo(maxStepsPerQuestion), maxStepsPerQuestion);
     try {
       return answer(tally);
     } catch (error) {

@@ -48,7 +48,7 @@ function accountsOf({ resources, parts }: ToSign): readonly Account[] {
     const several = parts.length > 1;
     return parts
       .slice(0, mostPayloads)
-      .map(({ name, resources: of }) => ({ ...(several ? { of: name } : {}), ...accountOf(of) }));
+      .map(({ name, resources: of }) => ({ ...(several ? { payload: name } : {}), ...accountOf(of) }));
   }
   if (resources === undefined) return [];
   return resources instanceof Doubt ? [unknown(resources.reason)] : [accountOf(resources)];

@@ -40,7 +40,7 @@ export function explain(
   const inOrder = evaluations.toSorted((a, b) => worthTelling.indexOf(a.outcome) - worthTelling.indexOf(b.outcome));
   for (const evaluation of inOrder) {
     const policy = policies.get(evaluation.policyId);
-    const part = parts.find(({ name }) => name !== undefined && name === evaluation.of) ?? parts[0];
+    const part = parts.find(({ name }) => name !== undefined && name === evaluation.payload) ?? parts[0];
     if (!policy || !part) continue;
     const ofPart = asked.get(part) ?? question.about(part);
     asked.set(part, ofPart);
@@ -69,7 +69,7 @@ export interface VotesMissing {
   /** The policies that wait for votes, any one of which is enough; for each payload, if they differ. */
   readonly policies: readonly {
     readonly policyId: string;
-    readonly of?: string;
+    readonly payload?: string;
     /** The part of its consensus that is not met. */
     readonly because?: DecidingPart;
     /** The fewest approvals that would do; undefined if finding out takes too long. */
@@ -112,7 +112,7 @@ export function votesMissing(
       const missing = question.missingFor(policy);
       found.push({
         policyId: policy.policyId,
-        ...(part.name === undefined ? {} : { of: part.name }),
+        ...(part.name === undefined ? {} : { payload: part.name }),
         ...(because ? { because } : {}),
         ...missing,
         userIds: missing.userIds.filter((userId) => !approved.has(userId)),
@@ -128,7 +128,7 @@ function alikeOnce(found: VotesMissing['policies'], parts: number): VotesMissing
   for (const { policyId } of found) ofPolicy.set(policyId, (ofPolicy.get(policyId) ?? 0) + 1);
   const told = new Set<string>();
   return found.flatMap((one) => {
-    const { of: _of, ...alike } = one;
+    const { payload: _payload, ...alike } = one;
     if (ofPolicy.get(one.policyId)! < parts) return [one];
     if (told.has(one.policyId)) return [];
     told.add(one.policyId);

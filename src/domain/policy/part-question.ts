@@ -30,7 +30,7 @@ export interface Evaluation {
    */
   readonly doubt?: Doubt['kind'];
   /** The payload of this outcome, if the outcome is not the same for all. */
-  readonly of?: string;
+  readonly payload?: string;
 }
 
 /** The outcome of one policy for one part of a request. */

@@ -131,7 +131,7 @@ function read({ condition }: Policy, environment: PolicyEnvironment, tenant: str
   return { demands: compiled instanceof PolicyError ? {} : demandsOf(compiled), parts };
 }
 
-export function byId(a: Policy, b: Policy): number {
+function byId(a: Policy, b: Policy): number {
   return a.policyId < b.policyId ? -1 : 1;
 }
 

@@ -1,12 +1,11 @@
-import { rulesNumber } from '../activity/rules.js';
 import { OutOfSteps, Steps, weights } from '../steps.js';
-import { Voters, type VoteBounds } from './consensus.js';
+import { Voters } from './consensus.js';
 import type { Reading } from './doubt.js';
 import { evaluate, type Scope } from './evaluate.js';
 import { ClausesRead } from './language.js';
 import { approvalNamespaces, type PolicyEnvironment } from './namespaces.js';
 import { PartQuestion, type Answer, type DecidedByVotes } from './part-question.js';
-import { byId, policySetOf, type PolicySet } from './policy-set.js';
+import { policySetOf, type PolicySet } from './policy-set.js';
 import { rootsOf } from './roots.js';
 import { PolicyError, type CheckedExpression } from './syntax.js';
 import {
@@ -30,8 +29,6 @@ export interface AuthorizationContext {
   readonly user?: (userId: string) => PolicyUser | undefined;
   readonly environment: PolicyEnvironment;
   readonly now: number;
-  /** Number of the rules that decide: today's, unless old history is decided again. */
-  readonly rules?: number | undefined;
   /** The request's remaining budget; by default, all of it. */
   readonly steps?: Steps | undefined;
   /** Clauses parsed for other requests of the same page. */
@@ -39,12 +36,6 @@ export interface AuthorizationContext {
   /** Who pays for the memory of compiled clauses. */
   readonly tenant?: string;
 }
-
-/**
- * Under rules 1, each clause had its own budget and there was none for the whole; questions about votes had these
- * bounds.
- */
-const voteBoundsOfRules1: VoteBounds = { question: 200_000, all: 1_000_000 };
 
 /** What to decide on: the payloads of a request, or the request itself. */
 export type Part = { readonly name?: string } & Pick<AuthorizationRequest, 'resources'>;
@@ -91,8 +82,6 @@ export class Question {
   private consensuses: Map<string, ConsensusReading | Unreadable> | undefined;
   private readonly differing: ReadonlySet<string>;
   private shared: Map<CheckedExpression, boolean> | undefined;
-  private readonly isOnOneMeter: boolean;
-  private readonly isIndexed: boolean;
   private readonly steps: Steps;
   private readonly clauses: ClausesRead;
   private knownVoters: Voters | undefined;
@@ -113,11 +102,9 @@ export class Question {
     private readonly approvals: readonly Approval[],
     readonly context: AuthorizationContext,
   ) {
-    const { rules = rulesNumber, environment, tenant = '' } = context;
-    this.isOnOneMeter = rules >= 2;
-    this.isIndexed = rules >= 5;
+    const { environment, tenant = '' } = context;
     this.tenant = tenant;
-    this.steps = this.isOnOneMeter ? (context.steps ?? new Steps()) : new Steps(Infinity);
+    this.steps = context.steps ?? new Steps();
     this.clauses = context.clauses ?? new ClausesRead(environment, tenant);
     this.policies = listed(context.policies);
     this.differing = differingNames(request.parts);
@@ -134,13 +121,13 @@ export class Question {
 
   /** The policies that are evaluated, in the order in which they are. */
   get inOrder(): readonly Policy[] {
-    this.knownInOrder ??= this.isIndexed ? this.thatCouldApply() : [...this.policies].sort(byId);
+    this.knownInOrder ??= this.thatCouldApply();
     return this.knownInOrder;
   }
 
   /** The same policies, in the order in which the organization has them. */
   get asked(): readonly Policy[] {
-    this.knownAsked ??= this.among?.asPlaced(this.inOrder) ?? this.policies;
+    this.knownAsked ??= this.among.asPlaced(this.inOrder);
     return this.knownAsked;
   }
 
@@ -157,12 +144,12 @@ export class Question {
   }
 
   /** All policies of the organization, of which only those that could apply are asked. */
-  get among(): PolicySet | undefined {
-    return this.isIndexed ? policySetOf(this.policies, this.context.environment, this.tenant) : undefined;
+  get among(): PolicySet {
+    return policySetOf(this.policies, this.context.environment, this.tenant);
   }
 
   private thatCouldApply(): readonly Policy[] {
-    const set = this.among!;
+    const set = this.among;
     try {
       this.clauses.readConditionsOf(set, this.steps);
     } catch (error) {
@@ -286,8 +273,7 @@ export class Question {
 
   private votersWith(approvals: readonly UserApproval[]): Voters {
     const scope: Scope = { now: this.context.now, value: (name) => this.valueOf(name) };
-    const bounds = this.isOnOneMeter ? undefined : voteBoundsOfRules1;
-    return new Voters(() => this.users, approvals, scope, this.steps, bounds);
+    return new Voters(() => this.users, approvals, scope, this.steps);
   }
 
   get userApprovals(): readonly UserApproval[] {

@@ -82,9 +82,9 @@ function comparedCount(
 const never = 2 ** 31;
 
 function leastCount(operator: ComparisonOperator, number: bigint): number | undefined {
-  const least = Number(number < 0n ? 0n : number > BigInt(never) ? BigInt(never) : number);
+  const least = Number(number > BigInt(never) ? BigInt(never) : number);
   if (operator === '>=') return least;
-  if (operator === '>') return number < 0n ? 0 : least + 1;
+  if (operator === '>') return least + 1;
   return operator === '!=' && number === 0n ? 1 : undefined;
 }
 

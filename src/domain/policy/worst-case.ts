@@ -16,9 +16,7 @@ export const reckoned = { approvals: 100, elements: 256, nested: 16 } as const;
 /**
  * Maximum estimated steps of all clauses of an organization's policies: what a decision has, less what votes may take.
  */
-export function maxPolicySteps(rules: number): number {
-  return decisionSteps(rules) - maxStepsInAll;
-}
+export const maxPolicySteps = decisionSteps - maxStepsInAll;
 
 /** Caches a pure function of an expression, by its identity. */
 const known = new WeakMap<CheckedExpression, number>();

@@ -5,6 +5,9 @@ import type { Secp256k1 } from './secp256k1.js';
 /** The part of `secp256k1/bindings.js` in use. It throws where there is no build for the platform. */
 interface Bindings {
   ecdsaSign(digest: Uint8Array, privateKey: Uint8Array): { readonly signature: Uint8Array; readonly recid: number };
+  ecdsaVerify(signature: Uint8Array, digest: Uint8Array, publicKey: Uint8Array): boolean;
+  /** Brings s low, in place. */
+  signatureNormalize(signature: Uint8Array): Uint8Array;
   publicKeyCreate(privateKey: Uint8Array, compressed: boolean): Uint8Array;
   publicKeyConvert(publicKey: Uint8Array, compressed: boolean): Uint8Array;
   publicKeyTweakAdd(publicKey: Uint8Array, scalar: Uint8Array, compressed: boolean): Uint8Array;
@@ -23,6 +26,9 @@ export function nativeSecp256k1(schnorr: Secp256k1): Secp256k1 {
       return { compact: signature, recoveryId: recid };
     },
     signSchnorr: (digest, privateKey) => schnorr.signSchnorr(digest, privateKey),
+    // It takes a high s for no signature at all.
+    verifyEcdsa: (compact, digest, publicKey) =>
+      bindings.ecdsaVerify(bindings.signatureNormalize(Uint8Array.from(compact)), digest, publicKey),
     publicKeyOf: (privateKey) => bindings.publicKeyCreate(privateKey, true),
     uncompress: (publicKey) => bindings.publicKeyConvert(publicKey, false),
     addToPoint: (publicKey, scalar) => bindings.publicKeyTweakAdd(publicKey, scalar, true),

@@ -14,6 +14,8 @@ export function nobleSecp256k1(): Secp256k1 {
     },
     // It verifies what it has signed.
     signSchnorr: (digest, privateKey) => schnorr.sign(digest, privateKey, NO_RANDOMNESS),
+    verifyEcdsa: (compact, digest, publicKey) =>
+      secp256k1.verify(compact, digest, publicKey, { prehash: false, lowS: false }),
     publicKeyOf: (privateKey) => secp256k1.getPublicKey(privateKey, true),
     uncompress: (publicKey) => Point.fromBytes(publicKey).toBytes(false),
     addToPoint: (publicKey, scalar) =>

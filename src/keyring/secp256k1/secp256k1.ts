@@ -13,6 +13,8 @@ export interface Secp256k1 {
    * defends against, the signature is verified before it is returned.
    */
   signSchnorr(digest: Uint8Array, privateKey: Uint8Array): Uint8Array;
+  /** Whether a signature (64 bytes, r and s below the order, s low or high) is one over a digest of 32 bytes by a point. */
+  verifyEcdsa(compact: Uint8Array, digest: Uint8Array, publicKey: Uint8Array): boolean;
   /** The compressed point of a private key, 33 bytes (SEC 1, section 2.3.3). */
   publicKeyOf(privateKey: Uint8Array): Uint8Array;
   /** The uncompressed form, 65 bytes, of a compressed point. */

@@ -25,6 +25,7 @@ export function webAssemblySecp256k1(): Secp256k1 {
       }
       return signature;
     },
+    verifyEcdsa: (compact, digest, publicKey) => tiny.verify(digest, publicKey, compact, false),
     publicKeyOf(privateKey) {
       isKeyLeft = true;
       return known(tiny.pointFromScalar(privateKey, true));

@@ -42,6 +42,7 @@ it('is revealed as a session that only the keys of the installation can make', a
     userId: ann,
     credentialId: id(301),
     expiresAt,
+    clockMends: 0,
   });
   expect(await others.tokens.readSessionProved(session)).toBeUndefined();
   const proof = session.slice(publicHalf.length + 1);

@@ -65,11 +65,7 @@ describe('init otp auth', () => {
       { otpType: 'OTP_TYPE_SMS', contact: '3214567890' },
       /parameters\.contact: must be a phone/,
     ],
-    [
-      'an address that looks like another',
-      { contact: 'ann@ban\u212a.com' },
-      /parameters\.contact: must be an e-mail address/,
-    ],
+    ['a dot that is none', { contact: 'ann@bank\u2024com.example' }, /parameters\.contact: must be an e-mail address/],
     ['no name', { appName: '' }, /parameters\.appName/],
     ['a short code', { otpLength: 5 }, /parameters\.otpLength: must be a whole number from 6 to 9, got `5`/],
     ['a long code', { otpLength: 10 }, /parameters\.otpLength/],

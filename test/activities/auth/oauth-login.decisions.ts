@@ -69,7 +69,7 @@ describe('oauth_login', () => {
     const proved: readonly OrganizationEvent[] = [
       anOrganization(),
       aUser(ann, { userEmail: email }),
-      { type: 'UserContactVerified', data: { userId: ann, contact: 'email' } },
+      { type: 'UserContactVerified', data: { userId: ann, contact: 'email', issuerOrganizationId: id(700) } },
     ];
 
     it('gives it to the user who has proved the address, and logs them in', () =>
@@ -96,7 +96,7 @@ describe('oauth_login', () => {
     it('refuses when two have proved it', () =>
       given(...proved, aUser(id(102), { userEmail: email }), {
         type: 'UserContactVerified',
-        data: { userId: id(102), contact: 'email' },
+        data: { userId: id(102), contact: 'email', issuerOrganizationId: id(700) },
       })
         .when(oauthLogin, intent, { prepared: { ...prepared, email } })
         .thenRefused('FAILED_PRECONDITION', /2 users of organization/));

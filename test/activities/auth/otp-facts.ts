@@ -24,7 +24,7 @@ export function anOtp(number: number, more: Partial<Fact<'OtpSent'>['data']> = {
       codeHash: rightHash,
       expiresAt: decidedAt + 300_000,
       userIdentifier: 'ann@example.com',
-      askedBy: id(900),
+      requestedBy: id(900),
       ...more,
     },
   };
@@ -41,9 +41,9 @@ export const failedGuess = (number: number): Fact<'OtpGuessFailed'> => ({
 
 export const ended = (
   number: number,
-  reason: Fact<'OtpEnded'>['data']['reason'],
+  reason: Fact<'OtpInvalidated'>['data']['reason'],
   more: { vaultId?: string } = {},
-): Fact<'OtpEnded'> => ({ type: 'OtpEnded', data: { otpId: id(number), reason, ...more } });
+): Fact<'OtpInvalidated'> => ({ type: 'OtpInvalidated', data: { otpId: id(number), reason, ...more } });
 
 /** What a verification token of the organization says of Ann's e-mail address. */
 export function someClaims(more: Partial<VerificationClaims> = {}): VerificationClaims {
@@ -58,10 +58,13 @@ export function someClaims(more: Partial<VerificationClaims> = {}): Verification
   };
 }
 
-/** What `prepare` is shown of an organization with this history. */
+/** What `prepare` is shown of an organization with this history; of a parent, only that it is there. */
 export function contextOf(...history: readonly OrganizationEvent[]): PrepareContext {
   const organization = emptyOrganization();
   for (const event of history) evolve(organization, event, decidedAt);
+  const { parentOrganizationId } = organization;
+  const parent =
+    parentOrganizationId === undefined ? undefined : { ...emptyOrganization(), organizationId: parentOrganizationId };
   let count = 0;
-  return { organization, submitterId: id(900), now: decidedAt, newId: () => id(++count), ...usualLimits };
+  return { organization, parent, submitterId: id(900), now: decidedAt, newId: () => id(++count), ...usualLimits };
 }

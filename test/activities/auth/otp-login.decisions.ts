@@ -13,7 +13,7 @@ import { contextOf, decidedAt, feature, someClaims } from './otp-facts.js';
 const client = apiKeyPairFromPrivate('22'.repeat(32));
 const annVerified: readonly OrganizationEvent[] = [
   aUser(id(101), { userEmail: 'ann@example.com', userPhoneNumber: '+13214567890' }),
-  { type: 'UserContactVerified', data: { userId: id(101), contact: 'email' } },
+  { type: 'UserContactVerified', data: { userId: id(101), contact: 'email', issuerOrganizationId: id(700) } },
 ];
 const history = [anOrganization(), ...annVerified];
 const anySignature = clientSignature(client, `.${Buffer.from('{}').toString('base64url')}.`, 'USAGE_TYPE_LOGIN', {});
@@ -86,7 +86,10 @@ describe('otp login', () => {
     const child = [
       anOrganization({ parentOrganizationId: id(701) }),
       ...annVerified,
-      { type: 'UserContactVerified', data: { userId: id(101), contact: 'phone-number' } },
+      {
+        type: 'UserContactVerified',
+        data: { userId: id(101), contact: 'phone-number', issuerOrganizationId: id(700) },
+      },
     ] as const;
     const proof = { ...prepared, claims: someClaims({ verificationType, contact }) };
     given(...child)
@@ -112,7 +115,7 @@ describe('otp login', () => {
     given(child(), asserted, on, proved)
       .when(otpLogin, intent, { prepared: proof })
       .then([used, madeKey], { session: 'a session' });
-    given(child({ foundedBy: 'auth-proxy' }), asserted, on)
+    given(child({ createdBy: 'auth-proxy' }), asserted, on)
       .when(otpLogin, intent, { prepared: proof })
       .thenRefused('NOT_FOUND', /as a verified contact/);
   });

@@ -8,7 +8,7 @@ const ann = id(101);
 const history: readonly OrganizationEvent[] = [
   anOrganization(),
   aUser(ann, { userEmail: 'ann@example.com' }),
-  { type: 'UserContactVerified', data: { userId: ann, contact: 'email' } },
+  { type: 'UserContactVerified', data: { userId: ann, contact: 'email', issuerOrganizationId: id(700) } },
 ];
 const intent = { publicKey: publicKeyOf(50) };
 const prepared = { userId: ann, session: 'a session' };

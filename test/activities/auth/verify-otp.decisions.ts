@@ -1,4 +1,5 @@
 import { encryptOtpCodeToBundle, verifyOtpVerificationToken } from '@turnkey/crypto';
+import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { verifyOtp } from '../../../src/activities/auth/verify-otp.js';
 import { preparePorts } from '../../engine/prepare-ports.js';
 import { anOrganization, publicKeyOf } from '../facts.js';
@@ -23,6 +24,31 @@ describe('verify otp', () => {
       .when(verifyOtp, intent, { prepared: wrong })
       .thenFails([failedGuess(500)], 'INVALID_ARGUMENT', /^Invalid OTP code/);
     given(...history, failedGuess(500), failedGuess(500))
+      .when(verifyOtp, intent, { prepared: wrong })
+      .thenFails(
+        [failedGuess(500), ended(500, 'locked', { vaultId: id(501) })],
+        'INVALID_ARGUMENT',
+        /^Invalid OTP code/,
+      );
+  });
+
+  it('locks at the ninth wrong code through the auth proxy, which counts three for each network', () => {
+    const proxy: OrganizationEvent = {
+      type: 'AuthProxyEnabled',
+      data: {
+        configId: id(801),
+        userId: id(900),
+        policyId: id(802),
+        vaultId: id(803),
+        publicKey: publicKeyOf(3),
+        settings: { allowedOrigins: ['*'], allowedAuthMethods: ['email'] },
+      },
+    };
+    const guessed = (times: number) => Array.from({ length: times }, () => failedGuess(500));
+    given(...history, proxy, ...guessed(7))
+      .when(verifyOtp, intent, { prepared: wrong })
+      .thenFails([failedGuess(500)], 'INVALID_ARGUMENT', /^Invalid OTP code/);
+    given(...history, proxy, ...guessed(8))
       .when(verifyOtp, intent, { prepared: wrong })
       .thenFails(
         [failedGuess(500), ended(500, 'locked', { vaultId: id(501) })],

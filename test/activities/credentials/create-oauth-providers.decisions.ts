@@ -77,7 +77,7 @@ describe('create_oauth_providers', () => {
     const address = 'Ann@example.com';
     const proved = [
       aUser(ann, { userEmail: address }),
-      { type: 'UserContactVerified', data: { userId: ann, contact: 'email' } },
+      { type: 'UserContactVerified', data: { userId: ann, contact: 'email', issuerOrganizationId: id(700) } },
     ] as const;
     const one = { userId: ann, oauthProviders: [params(301)] };
     const by = (linkingEmails: (string | undefined)[]) => ({
@@ -101,7 +101,10 @@ describe('create_oauth_providers', () => {
         [address],
         [
           aUser(ann, { userEmail: address, userPhoneNumber: '+13214567890' }),
-          { type: 'UserContactVerified', data: { userId: ann, contact: 'phone-number' } },
+          {
+            type: 'UserContactVerified',
+            data: { userId: ann, contact: 'phone-number', issuerOrganizationId: id(700) },
+          },
         ],
       ],
     ] as const)('refuses one that vouches for %s', (_what, emails, facts) =>

@@ -80,7 +80,10 @@ describe('delete API keys', () => {
     const rest = [aRootQuorum(1, ann), anApiKey(ann, 11), mailLogin];
     const founded = aUser(ann, { userEmail: 'ann@example.com' });
     const changed = { type: 'UserUpdated', data: { userId: ann, userEmail: 'other@example.com' } } as const;
-    const proved = { type: 'UserContactVerified', data: { userId: ann, contact: 'email' } } as const;
+    const proved = {
+      type: 'UserContactVerified',
+      data: { userId: ann, contact: 'email', issuerOrganizationId: id(700) },
+    } as const;
 
     it.each([
       ['one that the parent has asserted', [subOrganization, founded, ...rest]],
@@ -97,7 +100,7 @@ describe('delete API keys', () => {
       ['nobody has proved', [subOrganization, founded, ...rest, changed]],
       [
         'a stranger has asserted',
-        [anOrganization({ parentOrganizationId: id(701), foundedBy: 'auth-proxy' }), founded, ...rest],
+        [anOrganization({ parentOrganizationId: id(701), createdBy: 'auth-proxy' }), founded, ...rest],
       ],
       ['logs nobody in, as that is switched off', [subOrganization, founded, ...rest.slice(0, 2)]],
     ])('does not count a contact that %s', (_which, history) =>

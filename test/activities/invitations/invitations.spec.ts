@@ -28,7 +28,7 @@ const invited = (number: number, more: Partial<Facts> = {}): OrganizationEvent =
   data: { ...asked, ...made(number), ...more },
 });
 const ended = (invitationId: string, reason: 'accepted' | 'deleted' | 'expired'): OrganizationEvent => ({
-  type: 'InvitationEnded',
+  type: 'InvitationClosed',
   data: { invitationId, reason },
 });
 const world = [anOrganization(), aUser(id(101)), aUserTag(id(201), 'staff')] as const;
@@ -138,7 +138,7 @@ describe('accept_invitation', () => {
             data: { userId: id(601), authenticatorId: id(1), authenticatorName: 'phone', ...aRegistration(7) },
           },
         ],
-        { userId: id(601) },
+        { invitationId: id(501), userId: id(601) },
       ));
 
   it('creates the user with an API key, without a deleted tag', () =>
@@ -163,7 +163,7 @@ describe('accept_invitation', () => {
             },
           },
         ],
-        { userId: id(601) },
+        { invitationId: id(501), userId: id(601) },
       ));
 
   it.each([

@@ -104,7 +104,7 @@ async function foundedStreams(): Promise<string[]> {
 /** The sub-organization that comes of it: what the event in its parent says that it begins with. */
 async function founded(intent: object, attempt: Attempt = {}) {
   const prepared = await prepare(intent, ++requests, attempt);
-  return { prepared, events: prepared.founding! };
+  return { prepared, events: prepared.founding };
 }
 
 const typesOf = (events: readonly OrganizationEvent[]) => events.map(({ type }) => type);
@@ -144,10 +144,18 @@ describe('create_sub_organization', () => {
         .when(createSubOrganization, child, {
           prepared: { subOrganizationId: id(50), rootUserIds: [id(51)], derived: [], claims: undefined, founding },
         })
-        .then([{ type: 'SubOrganizationCreated', data: { subOrganizationId: id(50), name: 'Child', founding } }], {
-          subOrganizationId: id(50),
-          rootUserIds: [id(51)],
-        }));
+        .then(
+          [
+            {
+              type: 'SubOrganizationCreated',
+              data: { subOrganizationId: id(50), name: 'Child', initialEvents: founding },
+            },
+          ],
+          {
+            subOrganizationId: id(50),
+            rootUserIds: [id(51)],
+          },
+        ));
 
     it('founds it with its users, their credentials, the quorum, and every way to log in', async () => {
       const passkey = new SoftwareAuthenticator();
@@ -392,7 +400,10 @@ describe('create_sub_organization', () => {
         given(...parent)
           .when(createSubOrganization, request, { prepared })
           .then(
-            [{ type: 'SubOrganizationCreated', data: { subOrganizationId, name: 'Child', founding: events } }, used],
+            [
+              { type: 'SubOrganizationCreated', data: { subOrganizationId, name: 'Child', initialEvents: events } },
+              used,
+            ],
             {
               subOrganizationId,
               rootUserIds: prepared.rootUserIds,

@@ -60,6 +60,7 @@ const holders: readonly OrganizationEvent[] = [
       codeHash: 'ab',
       expiresAt: Date.UTC(2026, 0, 3),
       vaultId: id(1_601),
+      requestedBy: ann,
     },
   },
 ];

@@ -17,7 +17,7 @@ const history: readonly OrganizationEvent[] = [
   aUser(ann, contacts),
   aUser(bob, { userName: 'Bob', userEmail: 'ANN@example.com' }),
   anApiKey(ann, 11),
-  { type: 'UserContactVerified', data: { userId: ann, contact: 'email' } },
+  { type: 'UserContactVerified', data: { userId: ann, contact: 'email', issuerOrganizationId: id(700) } },
   aRootQuorum(1, ann),
   mailFeature,
 ];
@@ -55,7 +55,7 @@ describe('release contact', () => {
   it('takes one that was proved anew', () =>
     given(...history, released(ann, 'email'), released(bob, 'email'), {
       type: 'UserContactVerified',
-      data: { userId: ann, contact: 'email' },
+      data: { userId: ann, contact: 'email', issuerOrganizationId: id(700) },
     })
       .when(releaseContact, { contact: 'ann@example.com' })
       .then([released(ann, 'email')], { userIds: [ann] }));

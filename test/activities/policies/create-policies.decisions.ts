@@ -23,7 +23,7 @@ describe('create policies', () => {
 
   it('creates none if one cannot be evaluated, and says which', () =>
     given(anOrganization())
-      .when(createPolicies, { policies: [allow('a'), { ...allow('b'), consensus: '' }] })
+      .when(createPolicies, { policies: [allow('a'), { ...allow('b'), consensus: ' ' }] })
       .thenRefused(
         'INVALID_ARGUMENT',
         /^invalid policy consensus: Expression cannot be evaluated: .* \(policies\[1\], `b`\)$/,

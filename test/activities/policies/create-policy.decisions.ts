@@ -50,9 +50,9 @@ describe('create policy', () => {
 
   it.each([
     ['condition', 'activity.nonsense == 1', /^invalid policy condition: Expression cannot be evaluated: .*nonsense/],
-    ['condition', '', /^invalid policy condition: Expression cannot be evaluated: /],
+    ['condition', ' ', /^invalid policy condition: Expression cannot be evaluated: /],
     ['consensus', "approvers.any(user, user.id == 'x'", /^invalid policy consensus: Expression cannot be evaluated: /],
-    ['consensus', '', /^invalid policy consensus: /],
+    ['consensus', ' ', /^invalid policy consensus: /],
     ['time', '1', /^invalid policy time: /],
     ['condition', "activity.params.user_name == 'x'", /user_name/],
   ])('refuses a %s that cannot be evaluated: %s', (clause, text, message) =>

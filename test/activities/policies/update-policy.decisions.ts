@@ -52,10 +52,14 @@ describe('update policy', () => {
 
   it.each([
     ['the name of another', { policyName: 'b' }, /^policy label must be unique: `b` is taken/],
-    ['an empty condition', { policyCondition: '' }, /^invalid policy condition: /],
+    ['a blank condition', { policyCondition: ' ' }, /^invalid policy condition: /],
     ['a consensus that does not parse', { policyConsensus: 'approvers.' }, /^invalid policy consensus: /],
     ['a time of a wrong type', { time: "'now'" }, /^invalid policy time: /],
-    ['an empty name', { policyName: '' }, /parameters\.policyName: must have 1 to 255 characters/],
+    [
+      'a name that is too long',
+      { policyName: 'x'.repeat(256) },
+      /parameters\.policyName: must have 1 to 255 characters/,
+    ],
   ])('refuses %s', (_what, changes, message) =>
     given(...history)
       .when(updatePolicy, { policyId: id(301), ...changes })

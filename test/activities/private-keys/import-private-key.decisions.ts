@@ -22,7 +22,7 @@ describe('import private key', () => {
       .when(importPrivateKey, intent, { prepared })
       .then(
         [
-          { type: 'ImportEnded', data: { importId: id(301), vaultId: id(10_301) } },
+          { type: 'ImportClosed', data: { importId: id(301), vaultId: id(10_301) } },
           {
             type: 'PrivateKeyCreated',
             data: {
@@ -39,7 +39,7 @@ describe('import private key', () => {
       ));
 
   it.each([
-    ['was used', { type: 'ImportEnded', data: { importId: id(301), vaultId: id(10_301) } } as const, ann],
+    ['was used', { type: 'ImportClosed', data: { importId: id(301), vaultId: id(10_301) } } as const, ann],
     ['waits for somebody else only', aUser(id(103)), bob],
     ['is one of a wallet', anImport(bob, 302, 'wallet'), bob],
   ])('refuses when the import that waits %s', (_what, event, userId) =>
@@ -49,7 +49,7 @@ describe('import private key', () => {
   );
 
   it('refuses what was sealed to the target key of an earlier import', () =>
-    given(...history, { type: 'ImportEnded', data: { importId: id(301), vaultId: id(10_301) } }, anImport(ann, 302))
+    given(...history, { type: 'ImportClosed', data: { importId: id(301), vaultId: id(10_301) } }, anImport(ann, 302))
       .when(importPrivateKey, intent, { prepared })
       .thenRefused('ABORTED', /^a newer import has been started for user/));
 

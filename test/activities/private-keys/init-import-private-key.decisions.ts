@@ -20,7 +20,7 @@ describe('init import private key', () => {
       .then([started], { importBundle: 'bundle' }));
 
   it('takes the place of the one that waits for the user, whose vault ends', () => {
-    const ended = { type: 'ImportEnded', data: { importId: id(303), vaultId: id(10_303) } } as const;
+    const ended = { type: 'ImportClosed', data: { importId: id(303), vaultId: id(10_303) } } as const;
     given(...history, anImport(ann, 303))
       .when(initImportPrivateKey, { userId: ann }, { prepared })
       .then([ended, started], { importBundle: 'bundle' });

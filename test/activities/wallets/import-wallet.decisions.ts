@@ -39,7 +39,7 @@ describe('import wallet', () => {
       .when(importWallet, asked, { prepared: made })
       .then(
         [
-          { type: 'ImportEnded', data: { importId: id(601), vaultId: pending.vaultId } },
+          { type: 'ImportClosed', data: { importId: id(601), vaultId: pending.vaultId } },
           {
             type: 'WalletCreated',
             data: { walletId: id(1), walletName: 'Old', vaultId: made.vaultId, imported: true },
@@ -71,7 +71,7 @@ describe('import wallet', () => {
       .when(importWallet, intent, { prepared: made })
       .then(
         [
-          { type: 'ImportEnded', data: { importId: id(601), vaultId: pending.vaultId } },
+          { type: 'ImportClosed', data: { importId: id(601), vaultId: pending.vaultId } },
           {
             type: 'WalletCreated',
             data: { walletId: id(1), walletName: 'Old', vaultId: made.vaultId, imported: true },
@@ -83,7 +83,10 @@ describe('import wallet', () => {
 
   it.each([
     ['was never begun', history],
-    ['was used', [...waiting, { type: 'ImportEnded', data: { importId: id(601), vaultId: pending.vaultId } } as const]],
+    [
+      'was used',
+      [...waiting, { type: 'ImportClosed', data: { importId: id(601), vaultId: pending.vaultId } } as const],
+    ],
     ['is another user’s', [...history, another.event]],
     ['is of a private key', [...history, ofKey.event]],
   ])('refuses an import that %s', (_what, events) =>
@@ -97,7 +100,7 @@ describe('import wallet', () => {
 
   it('refuses what was prepared for an import that another has replaced', async () => {
     const next = await begun(604);
-    given(...waiting, { type: 'ImportEnded', data: { importId: id(601), vaultId: pending.vaultId } }, next.event)
+    given(...waiting, { type: 'ImportClosed', data: { importId: id(601), vaultId: pending.vaultId } }, next.event)
       .when(importWallet, asked, { prepared: anyPrepared })
       .thenRefused('ABORTED', new RegExp(`a newer import has been started for user \`${ann}\``));
   });

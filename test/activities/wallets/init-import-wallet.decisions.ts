@@ -37,7 +37,7 @@ describe('init import wallet', () => {
   it('ends the import of a wallet that waits for the same user, and no other', () =>
     given(...history, begun(601, bob, 'wallet'), begun(602, ann, 'private-key'), begun(603, ann, 'wallet'))
       .when(initImportWallet, { userId: ann }, { prepared: made })
-      .then([{ type: 'ImportEnded', data: { importId: id(603), vaultId: id(1_603) } }, started(id(50))], {
+      .then([{ type: 'ImportClosed', data: { importId: id(603), vaultId: id(1_603) } }, started(id(50))], {
         importBundle: 'a bundle',
       }));
 

@@ -263,6 +263,13 @@ describe('step', () => {
     expect(taken).toBeGreaterThan(50);
   });
 
+  it('does not take an outcome that it does not know, in any state', () => {
+    const unknown = { type: 'evaluated', outcome: 'deny-explicit' } as unknown as Event;
+    for (const snapshot of everySnapshot) expect(() => step(snapshot, unknown)).toThrow('does not take `evaluated`');
+    expect(everySnapshot.some(({ value }) => value === 'created')).toBe(true);
+    expect(everySnapshot.some(({ value }) => value === 'deciding')).toBe(true);
+  });
+
   it('goes where the transition function of xstate goes', () => {
     for (const snapshot of everySnapshot) {
       for (const event of events.filter((one) => snapshot.can(one))) {

@@ -1,5 +1,5 @@
 import type { ActivityRecord } from '../../../src/domain/activity/record.js';
-import { readableActivity, readableEvent } from '../../../src/domain/activity/redaction.js';
+import { readableActivity, readableDenial, readableEvent } from '../../../src/domain/activity/redaction.js';
 
 const now = Date.UTC(2026, 0, 1);
 const base64url = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -86,8 +86,60 @@ test('the signed texts of votes and proofs are looked into, however long they ar
     vote: { userId: 'u', message: message.replace(live, unsigned) },
   });
   const data = { proofs: [{ proofPayload: proofPayload.replace(live, live.replace('.', '\\u002e')) }] };
-  expect(readableEvent({ type: 'ActivityProved', data }, record, now).data).toEqual({
+  expect(readableEvent({ type: 'AppProofsIssued', data }, record, now).data).toEqual({
     proofs: [{ proofPayload: proofPayload.replace(live, unsigned) }],
+  });
+});
+
+describe('the id of a code that may be live', () => {
+  const otpId = '0a1b2c3d-0000-4000-8000-000000000001';
+  const hidden = '00000000-0000-0000-0000-000000000000';
+  const codeLife = 600_000;
+  const done = { status: 'ACTIVITY_STATUS_COMPLETED' } as const;
+  const failed = { status: 'ACTIVITY_STATUS_FAILED' } as const;
+  const sent = (userId: string): ActivityRecord<undefined> => ({
+    ...recorded(''),
+    intent: { contact: 'ann@example.com' },
+    result: { otpId },
+    votes: [{ userId, message: '{}' } as ActivityRecord<undefined>['votes'][number]],
+    updatedAt: now - codeLife + 1,
+  });
+
+  test('is in the result for its submitter alone, and for everybody when no code lives as long', () => {
+    const told = (readerId: string | undefined, at = now) => readableActivity(sent('maker'), at, { readerId }).result;
+    expect(told('reader')).toEqual({ otpId: hidden });
+    expect(told(undefined)).toEqual({ otpId: hidden });
+    expect(told('maker')).toEqual({ otpId });
+    expect(readableActivity(sent('maker'), now, { asSubmitted: true }).result).toEqual({ otpId });
+    expect(told('reader', now + 1)).toEqual({ otpId });
+  });
+
+  test('is in parameters and signed bodies once what was done has used the code up, and not after a wrong guess', () => {
+    const guess = JSON.stringify({ parameters: { otpId } });
+    const data = { intent: { otpId }, vote: { userId: 'u', message: guess } };
+    const read = (record: Pick<ActivityRecord<undefined>, 'status'>, at?: number) =>
+      JSON.stringify(readableEvent({ type: 'ActivitySubmitted', data }, record, now, at === undefined ? {} : { at }));
+    expect(read(failed, now)).not.toContain(otpId);
+    expect(read(done, now)).not.toContain(hidden);
+    expect(read(failed, now - codeLife)).not.toContain(hidden);
+    // Without a time, for a file that is folded again.
+    expect(read(failed)).not.toContain(hidden);
+    const cut = guess.slice(0, -4);
+    expect(
+      readableEvent({ type: 'ActivitySubmitted', data: { vote: { message: cut } } }, failed, now, { at: now }).data,
+    ).toEqual({ vote: { message: `{"parameters":{"otpId":"${hidden}` } });
+  });
+
+  test.each(['OtpSent', 'OtpGuessFailed'])('is not in %s while it may be live', (type) => {
+    const read = (at: number) => readableEvent({ type, data: { otpId, contact: 'c' } }, done, now, { at }).data;
+    expect(read(now)).toEqual({ otpId: hidden, contact: 'c' });
+    expect(read(now - codeLife)).toEqual({ otpId, contact: 'c' });
+  });
+
+  test('is not in a denial until its request is too old, and the code with it', () => {
+    const denial = { message: JSON.stringify({ otpId }), signature: 's', timestampMs: String(now) };
+    expect(readableDenial(denial, now + 3_600_000 + codeLife - 1).message).toBe(JSON.stringify({ otpId: hidden }));
+    expect(readableDenial(denial, now + 3_600_000 + codeLife)).toEqual(denial);
   });
 });
 

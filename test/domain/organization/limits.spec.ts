@@ -9,6 +9,7 @@ import { CoordinatorError } from '../../../src/domain/errors.js';
 import {
   BadLimits,
   checkFoundings,
+  checkRecordedBytes,
   checkLimit,
   checkLimits,
   isLimitsSet,
@@ -17,6 +18,7 @@ import {
   limitsSetFor,
   limitTable,
   noteFounding,
+  noteRecorded,
   readLimits,
   type LimitName,
   type Limits,
@@ -220,6 +222,11 @@ const trials: Readonly<Record<LimitName, Trial>> = {
       noteFounding(organization, ann, 1_001);
     }
   },
+  recordedBytesPerDay(held, more, limits) {
+    const organization = emptyOrganization();
+    organization.recorded = { day: 1, bytes: held };
+    checkRecordedBytes(organization, 'x'.repeat(more), 86_400_000, limits);
+  },
   nameCharacters(held, more) {
     validate(createUserTag.intent, { userTagName: 'x'.repeat(held + more) });
   },
@@ -296,7 +303,7 @@ describe('limits', () => {
       scheme: '',
       credentialId: id(201),
     } as const;
-    const decide = (count: number, rules: number) => {
+    const decide = (count: number) => {
       const { type } = careless;
       const submission = {
         activityId: id(2),
@@ -306,25 +313,23 @@ describe('limits', () => {
         fingerprint: '',
         timestampMs: '0',
       };
-      const bench = { registry, organization, revision: 0, now: 0, rules };
+      const bench = { registry, organization, revision: 0, now: 0 };
       const rest = { generateAppProofs: undefined };
       return decideSubmit(bench, { ...submission, ...rest }, vote, { userId: ann, credential }, undefined);
     };
-    expect(decide(100, 3)).toMatchObject({ outcome: 'allow' });
-    expect(() => decide(101, 3)).toThrow('an organization may have 100 user tags');
-    // Each verb had asked for itself.
-    expect(decide(101, 2)).toMatchObject({ outcome: 'allow' });
+    expect(decide(100)).toMatchObject({ outcome: 'allow' });
+    expect(() => decide(101)).toThrow('an organization may have 100 user tags');
   });
 
-  it('by rules 1 and 2 are those that there were then', () => {
-    const { users, walletAccounts, policyCharacters, subOrganizationsPerMinute } = limitsInForce(false, undefined, 2);
-    expect([users, walletAccounts, policyCharacters, subOrganizationsPerMinute]).toEqual([
-      100,
-      Infinity,
-      131_072,
-      Infinity,
-    ]);
-    expect(limitsInForce(false, undefined, 1).policyCharacters).toBe(Infinity);
+  it('of recorded bytes count UTF-8, and begin anew each day', () => {
+    const organization = emptyOrganization();
+    const limits = { ...limitsInForce(true), recordedBytesPerDay: 6 };
+    noteRecorded(organization, 'é', 86_399_999);
+    expect(() => checkRecordedBytes(organization, 'éé', 86_399_999, limits)).not.toThrow();
+    expect(() => checkRecordedBytes(organization, 'éé.', 86_399_999, limits)).toThrow('recordedBytesPerDay');
+    expect(() => checkRecordedBytes(organization, 'éé.', 86_400_000, limits)).not.toThrow();
+    noteRecorded(organization, 'x', 86_400_000);
+    expect(organization.recorded).toEqual({ day: 1, bytes: 1 });
   });
 
   it('of foundings forget what is a minute old', () => {

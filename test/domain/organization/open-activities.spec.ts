@@ -39,7 +39,7 @@ function waitingFor(...submitted: readonly (readonly [submitter: string, charact
         timestampMs: '0',
         status: 'ACTIVITY_STATUS_CONSENSUS_NEEDED',
         vote: vote(submitter, 'x'.repeat(characters)),
-        decision: { voteId: 'vote', outcome: 'consensus-needed', by: 'none', policies: [], revision: 0 },
+        decision: { voteId: 'vote', outcome: 'consensus-needed', decidedBy: 'none', evaluations: [], revision: 0 },
       },
     })),
   ];

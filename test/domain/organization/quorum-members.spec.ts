@@ -29,7 +29,7 @@ const changes = (userId: string): readonly OrganizationEvent[] => {
   return [
     { type: 'UserUpdated', data: { userId, userEmail: 'mallory@example.com' } },
     { type: 'UserUpdated', data: { userId, userPhoneNumber: '+12025550111' } },
-    { type: 'UserContactVerified', data: { userId, contact: 'email' } },
+    { type: 'UserContactVerified', data: { userId, contact: 'email', issuerOrganizationId: id(700) } },
     { type: 'UserDeleted', data: { userId } },
     anApiKey(userId, 40),
     { type: 'ApiKeyDeleted', data: { userId, apiKeyId: id(10 + at) } },

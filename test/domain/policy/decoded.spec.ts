@@ -6,7 +6,7 @@ const calling = (contract_call_args: Readonly<Record<string, string>>) => ({
 
 test('of what an activity would sign, ten payloads are told', () => {
   const parts = Array.from({ length: 1_000 }, (_, at) => ({ name: `payload ${at}`, resources: calling({}) }));
-  expect(decodedOf({ parts }).map(({ of }) => of)).toEqual(parts.slice(0, 10).map(({ name }) => name));
+  expect(decodedOf({ parts }).map(({ payload }) => payload)).toEqual(parts.slice(0, 10).map(({ name }) => name));
 });
 
 test('of one payload 40 facts are told, and that there are more', () => {

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { rulesNumber } from '../../../src/domain/activity/rules.js';
 import type { Reading, Truth } from '../../../src/domain/policy/doubt.js';
 import { evaluate, maxSteps, type Scope } from '../../../src/domain/policy/evaluate.js';
 import { compileClause } from '../../../src/domain/policy/language.js';
@@ -114,6 +113,14 @@ describe('evaluating a policy', () => {
     expect(failure(text)).toEqual(message);
   });
 
+  it.each([
+    ["wallet.imported || wallet.label == 'x'", 'missing field: wallet.imported (line 1, column 8)'],
+    ["wallet.label == 'x' && wallet.imported", 'missing field: wallet.label (line 1, column 8)'],
+  ])('%s names the first value that no such request has', (text, reason) => {
+    const given: Scope = { now: 0, value: () => ({ imported: notApplicable, label: notApplicable }) };
+    expect(read(text, given).doubt).toMatchObject({ kind: 'not-applicable', reason });
+  });
+
   it('evaluates every element and every side, even if the result is known', () => {
     const seen: string[] = [];
     const watching: Scope = {
@@ -168,13 +175,13 @@ describe('evaluating a policy', () => {
     evaluate(clause, scope, alone);
     expect(alone.spent).toBeGreaterThan(10);
     const meter = new Meter();
-    const decision = meter.decision(rulesNumber);
+    const decision = meter.decision();
     evaluate(clause, scope, decision);
     expect([decision.spent, meter.spent]).toEqual([alone.spent, alone.spent]);
 
     const spent = new Meter();
     spent.note(mainThreadSteps - 5);
-    expect(() => evaluate(clause, scope, spent.decision(rulesNumber))).toThrow(MeterSpent);
+    expect(() => evaluate(clause, scope, spent.decision())).toThrow(MeterSpent);
     const few = new Steps(5);
     expect(evaluate(clause, scope, few.upTo(1_000)).doubt?.reason).toMatch('more than 5 steps are needed');
     // With what was refused: comparing two characters.

@@ -142,7 +142,7 @@ describe('telling what an activity waits for', () => {
     }));
     const { context } = asked([waits, long, deny]);
     const { policies: told } = votesMissing({ ...request, parts }, approvals, context);
-    expect(told[0]).toMatchObject({ policyId: 'policy 000', of: 'payload 0', fewest: 1 });
+    expect(told[0]).toMatchObject({ policyId: 'policy 000', payload: 'payload 0', fewest: 1 });
     expect(told.length).toBeGreaterThan(9);
     expect(told.length).toBeLessThan(1_000);
   });

@@ -7,6 +7,7 @@ import { checkKnownLiterals, checkNoDenialNames } from '../../../src/domain/poli
 import { policiesAfter, policiesModel } from '../../../src/read-models/policies.js';
 import { anOrganization, aUser, aUserTag } from '../../activities/facts.js';
 import { id } from '../../activities/given.js';
+import { refusedWith } from '../../stamps/refused-with.js';
 import { recorded, rowsOf } from '../../read-models/projected.js';
 
 const { policyEnvironment, versions } = buildRegistry(activities);
@@ -128,6 +129,34 @@ test('a clause of an older build that no longer compiles names nothing', () => {
   const denial = aPolicy(5, { effect: 'EFFECT_DENY', condition: 'activity.gone == 1', consensus: '((' });
   for (const event of [...facts, denial]) evolve(organization, event, 0);
   expect(() => checkNoDenialNames('User.tags', [id(2)], policyEnvironment, organization)).not.toThrow();
+});
+
+describe('what a DENY names', () => {
+  const tagged = (number: number, tagId: string, effect = 'EFFECT_DENY') =>
+    aPolicy(number, { effect, consensus: `approvers.any(user, user.tags.contains('${tagId}'))` });
+  const deleted = (origin: string, ids: readonly string[], ...policies: readonly OrganizationEvent[]) => {
+    const organization = emptyOrganization();
+    for (const event of [...facts, ...policies]) evolve(organization, event, 0);
+    checkNoDenialNames(origin, ids, policyEnvironment, organization);
+  };
+
+  test('cannot be deleted, and the refusal names both', () => {
+    const policies = [tagged(5, id(2), 'EFFECT_ALLOW'), tagged(6, id(9)), tagged(7, id(2))];
+    expect(() => deleted('User.tags', [id(8), id(2)], ...policies)).toThrow(
+      refusedWith(
+        'FAILED_PRECONDITION',
+        `policy \`${id(7)}\` (\`policy 7\`) denies by the user tag \`${id(2)}\`, and could not any more`,
+      ),
+    );
+  });
+
+  test.each([
+    ['an ALLOW names it', 'User.tags', [id(2)], tagged(5, id(2), 'EFFECT_ALLOW')],
+    ['a DENY names another', 'User.tags', [id(2)], tagged(5, id(9))],
+    ['a DENY names something else of that id', 'PrivateKey.tags', [id(2)], tagged(5, id(2))],
+  ])('may go if %s', (_why, origin, ids, policy) => {
+    expect(() => deleted(origin, ids, policy)).not.toThrow();
+  });
 });
 
 test('stored policies with impossible literals are reported at start, by name, and no more than a hundred', async () => {

@@ -184,6 +184,7 @@ describe.each(versions)('read models fed from a server of version %s', (version)
         {
           rows,
           progress: () => projector.progress(),
+          leftOut: () => projector.leftOut(),
           project: (events) => Promise.resolve(void projector.project(events)),
           close: () => Promise.resolve(),
         },
@@ -536,15 +537,15 @@ describe('a coordinator on a store that refuses', () => {
     expect(lines).toContain('access is denied; check user and password');
     expect(await ready()).toBe(503);
     double.denied.clear();
-    expect(await ready()).toBe(200);
+    await until('it is ready', async () => (await ready()) === 200);
     expect((await send(body)).status).toBe(200);
 
     double.denied.add('login');
     expect((await send(tag('nobody logs in'))).status).toBe(503);
-    expect(await ready()).toBe(503);
+    await until('it is not ready', async () => (await ready()) === 503);
     double.denied.clear();
     expect((await send(tag('somebody does'))).status).toBe(200);
-    expect(await ready()).toBe(200);
+    await until('it is ready', async () => (await ready()) === 200);
   });
 
   describe('that takes 4 MiB in one append', () => {
@@ -635,6 +636,48 @@ describe('a coordinator on a store that refuses', () => {
       code: 11,
       message: expect.stringMatching(/accepts 100000 bytes in one append.*raise MaxAppendSize/) as unknown,
     });
+    expect(lines).toBe('');
+  });
+
+  it.each([
+    ['of KurrentDB on one event', 'maxEventBytes', /accepts 100000 bytes in one event.*raise MaxAppendEventSize/],
+    ['of gRPC on a message', 'maxMessageBytes', /accepts fewer bytes in one append.*raise MaxAppendSize/],
+  ] as const)('answers 413 where the limit %s is exceeded, and logs nothing', async (_, limit, message) => {
+    double[limit] = 100_000;
+    const answer = await send(tag('x').replace('{', `{${' '.repeat(200_000)}`));
+    expect(answer.status).toBe(413);
+    expect(answer.body).toMatchObject({ code: 11, message: expect.stringMatching(message) as unknown });
+    expect(lines).toBe('');
+    expect((await send(tag('small'))).status).toBe(200);
+  });
+});
+
+describe.each(modes)('limits on the size of an append, path %s', (appendMode) => {
+  const large = () => [anEvent({ text: 'x'.repeat(200_000) })];
+
+  it.each([
+    ['maxAppendBytes', { limit: 100_000, setting: 'MaxAppendSize' }],
+    ['maxEventBytes', { setting: 'MaxAppendEventSize' }],
+    ['maxMessageBytes', { setting: 'MaxAppendSize' }],
+  ] as const)('are final: %s', async (limit, refusal) => {
+    const store = await open({ appendMode });
+    double[limit] = 100_000;
+    const begun = performance.now();
+    const error = await outcomeOf(store.append(aStream(), large(), 'no-stream'));
+    expect(error).toMatchObject({ name: 'StoreRefused', refusal: { kind: 'too-large', ...refusal } });
+    expect(performance.now() - begun).toBeLessThan(quick.giveUpAfterMs);
+    expect((await store.append(aStream(), someEvents(1), 'no-stream')).revision).toBe(0);
+  });
+
+  it('refuse nobody else: an append on a stream that the refusal of another one has ended is tried again', async () => {
+    const store = await open({ appendMode });
+    double.maxMessageBytes = 100_000;
+    const [held, refused] = [aStream(), aStream()];
+    double.appendFaults.push({ delayMs: 300 });
+    const small = store.append(held, someEvents(1), 'no-stream');
+    await until('it is held', () => double.appendFaults.length === 0);
+    expect(await outcomeOf(store.append(refused, large(), 'no-stream'))).toMatchObject({ name: 'StoreRefused' });
+    expect((await small).revision).toBe(0);
   });
 });
 
@@ -647,6 +690,10 @@ test('a start says which size of requests the server does not take', async () =>
     double.maxAppendBytes = 4 * 1024 * 1024;
     await warnOfLimit(store, (message) => said.push(message));
     expect(said).toEqual([]);
+    double.maxEventBytes = 1024 * 1024;
+    await warnOfLimit(store, (message) => said.push(message));
+    expect(said.splice(0)).toEqual([expect.stringMatching(/bytes in one event.*set its MaxAppendEventSize/)]);
+    double.maxEventBytes = 16 * 1024 * 1024;
     double.maxAppendBytes = 1024 * 1024;
   }
   expect(double.log.events).toEqual([]);

@@ -102,7 +102,8 @@ describe('the SQLite file', () => {
     expect(database.prepare('SELECT * FROM events').all([])).toEqual([
       { position: 1, stream, revision: 0, id: 'an id', type: 'UserCreated', data: '{"a":[1]}', metadata: 'null' },
     ]);
-    expect(database.pragma('user_version')).toEqual([{ user_version: 1 }]);
+    expect(database.pragma('application_id')).toEqual([{ application_id: Buffer.from('CSGN').readInt32BE() }]);
+    expect(database.pragma('user_version')).toEqual([{ user_version: 2 }]);
     expect(database.pragma('journal_mode')).toEqual([{ journal_mode: 'wal' }]);
     database.close();
   });
@@ -201,14 +202,21 @@ describe('opening', () => {
     await (await open()).close();
   });
 
-  it('refuses a file of a newer release', async () => {
+  it.each([
+    ['a later', 'PRAGMA user_version = 3', 3],
+    ['an earlier', 'PRAGMA user_version = 1; PRAGMA application_id = 0', 1],
+  ])('refuses a file of %s format, also for reading, and does not touch it', async (_which, change, format) => {
     await (await open()).close();
     const database = new Database(file);
-    database.exec('PRAGMA user_version = 2');
+    database.exec(change);
     database.close();
-    await expect(open()).rejects.toThrow(
-      `the event store \`${file}\` has schema version 2, but this release supports at most 1: start the release that wrote it`,
-    );
+    const before = await readFile(file);
+    const problem =
+      `the event store \`${file}\` has format ${format}, but this release uses format 2: start the release that wrote it, ` +
+      'or set DATA_DIR or EVENT_STORE to another store';
+    await expect(open()).rejects.toThrow(problem);
+    await expect(SqliteEventStore.openForReading(file)).rejects.toThrow(problem);
+    expect(await readFile(file)).toEqual(before);
   });
 
   it.each([
@@ -421,13 +429,15 @@ describe('a disk that takes no more', () => {
     return JSON.parse(stdout);
   }
 
-  it('rejects what waits, refuses further appends, still reads, and loses nothing acknowledged', async () => {
+  it('rejects what waits, refuses everything from then on, says so once, and loses nothing acknowledged', async () => {
     const result = onASmallDisk(
       3_000,
       `
       import { SqliteEventStore } from ${JSON.stringify(dist('stores/sqlite/sqlite.js'))};
       import { StoreUnavailable } from ${JSON.stringify(dist('event-store.js'))};
-      const store = await SqliteEventStore.open(process.argv[1]);
+      const fatal = [];
+      const health = { raise() {}, clear() {}, fail: ({ name, message }) => fatal.push([name, message]) };
+      const store = await SqliteEventStore.open(process.argv[1], health);
       const event = (id) => ({ id, type: 'A', data: 'x'.repeat(10_000), metadata: {} });
       const acknowledged = [];
       const failures = [];
@@ -437,43 +447,39 @@ describe('a disk that takes no more', () => {
       }
       const later = await store.append('organization-late', [event('late')], 'no-stream').catch((error) => error);
       const deleted = await store.delete('vault-1').catch((error) => error);
-      let readable = 0;
-      for (const id of acknowledged) for await (const recorded of store.read(id)) if (recorded.id === id) readable++;
-      const head = String(await store.head());
-      const started = Date.now();
+      const read = await (async () => { for await (const event of store.read(acknowledged[0])) return event; })().catch((error) => error);
+      const head = await store.head().catch((error) => error);
       await store.close();
-      const every = [...failures, later, deleted];
+      const every = [...failures, later, deleted, read, head];
       process.stdout.write(JSON.stringify({
-        acknowledged, readable, head, failures: failures.length,
+        acknowledged, fatal, failures: failures.length,
         unavailable: every.every((error) => error instanceof StoreUnavailable),
         messages: [...new Set(every.map((error) => error.message))],
       }));
     `,
     ) as {
       acknowledged: string[];
-      readable: number;
-      head: string;
+      fatal: string[][];
       failures: number;
       unavailable: boolean;
       messages: string[];
     };
 
     expect(result.acknowledged.length).toBeGreaterThan(20);
-    expect(result.readable).toBe(result.acknowledged.length);
-    expect(result.head).toBe(String(result.acknowledged.length));
     expect(result.failures).toBe(20);
     expect(result.unavailable).toBe(true);
     expect(result.messages).toHaveLength(1);
     expect(result.messages[0]).toMatch(
-      /^the event store `.+` could not write \(.+\) and accepts no more writes: make sure the disk is sound and has space, then restart$/,
+      /^the event store `.+` could not be written: disk I\/O error; make sure that the disk is sound, then restart the coordinator$/,
     );
+    expect(result.fatal).toEqual([['FatalError', result.messages[0]]]);
 
     const store = await open();
     for (const id of result.acknowledged) expect(await all(store.read(id))).toHaveLength(1);
     expect((await store.append('organization-late', someEvents(1), 'no-stream')).revision).toBe(0);
   });
 
-  it('keeps deleted bytes in the log until there is room, and still reads and appends', async () => {
+  it('ends the store when deleted bytes cannot be moved out of the log; they are when it opens with room', async () => {
     const store = await open();
     await store.append('vault-1', [anEvent('secret')], 'no-stream');
     await store.append('organization-1', [anEvent({ text: 'x'.repeat(2_000_000) })], 'no-stream');
@@ -493,17 +499,16 @@ describe('a disk that takes no more', () => {
       reader.exec('COMMIT');
       // The log is tried again every 50 ms, and now has no room in the file.
       await new Promise((resolve) => setTimeout(resolve, 500));
-      const ids = [];
-      const outcome = await (async () => {
-        for await (const { id } of store.read('organization-2')) ids.push(id);
-        await store.append('organization-3', [event('three', 10)], 'no-stream');
-      })().then(() => 'done', (error) => error.message);
-      process.stdout.write(JSON.stringify({ ids, outcome }));
+      const outcome = await store.append('organization-3', [event('three', 10)], 'no-stream').catch((error) => error.message);
+      process.stdout.write(JSON.stringify({ outcome }));
       process.exit();
     `,
     );
-    expect(result).toEqual({ ids: ['two'], outcome: 'done' });
-    expect(await all((await open()).read('organization-3'))).toHaveLength(1);
+    expect(result).toEqual({ outcome: expect.stringContaining('could not be written: disk I/O error') as string });
+    const again = await open();
+    expect(bytes()).not.toContain('secret');
+    expect(await all(again.read('organization-2'))).toHaveLength(1);
+    expect(await all(again.read('organization-3'))).toEqual([]);
   });
 });
 

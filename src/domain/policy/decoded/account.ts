@@ -9,7 +9,7 @@ export interface DecodedFact {
 /** One transaction or payload, described for those who are asked to approve it. */
 export interface Decoded {
   /** The payload, if there are several. */
-  readonly of?: string;
+  readonly payload?: string;
   /** A sentence without any text chosen by a caller: amounts, addresses, names of functions. */
   readonly text: string;
   readonly facts: readonly DecodedFact[];

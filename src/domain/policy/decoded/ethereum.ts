@@ -84,8 +84,8 @@ export function typedData({ primary_type, domain, message }: Values): Account {
 }
 
 export function authorization({ address, chain_id, nonce }: Values): Account {
-  // Under rules before 7, chain 0 was a number for policies.
-  const isForOne = typeof chain_id === 'bigint' && chain_id !== 0n;
+  // For chain 0 it is unreadable.
+  const isForOne = typeof chain_id === 'bigint';
   const where = isForOne ? `on chain ${shown(chain_id)}` : 'on every chain';
   return {
     text: `An authorization (EIP-7702) that lets the contract ${shown(address)} act as this account ${where}.`,

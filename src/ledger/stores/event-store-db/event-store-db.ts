@@ -1,15 +1,19 @@
 import { END, START, streamNameFilter } from '@eventstore/db-client';
-import type { AllStreamResolvedEvent, Position } from '@eventstore/db-client';
+import type { AllStreamResolvedEvent } from '@eventstore/db-client';
+import type { HealthReports } from '../../../ports/health.js';
 import { checkAppend, checkDelete } from '../append-rules.js';
 import { CatchUp } from './catch-up.js';
+import type { AppendMode } from './append-path.js';
 import { Connection } from './connection.js';
-import type { AppendMode, Limits } from './connection.js';
+import type { Limits } from './connection.js';
 import { findFault } from './faults.js';
 import { LogReads } from './log-reads.js';
 import { checkFiles, readConnectionString } from './settings.js';
 import type { ConnectionSettings } from './settings.js';
+import { Seen } from './seen.js';
 import { StreamChanges } from './stream-changes.js';
 import { FED_PREFIXES, isKept } from './stream-names.js';
+import { AWAY_AFTER_MS, away, UNREACHABLE, Watch } from './watch.js';
 import { fromWire } from './wire-events.js';
 import { StoreUnavailable } from '../../event-store.js';
 import type {
@@ -20,6 +24,7 @@ import type {
   RecordedEvent,
   SubscribeOptions,
   Subscription,
+  TooLarge,
 } from '../../event-store.js';
 import { Feed } from '../feed.js';
 
@@ -33,11 +38,16 @@ export interface EventStoreDbOptions {
   /** Time limit of one attempt at a call, in milliseconds, default 3000. */
   readonly appendTimeoutMs?: number;
   /**
-   * How long a call is retried until it fails as unavailable, in milliseconds, default 12000: longer than an election.
+   * How long a call is retried until it fails as unavailable, in milliseconds, default 9000: longer than most elections,
+   * and short enough that no request takes more than 10 seconds because of the store.
    */
   readonly giveUpAfterMs?: number;
   /** Pause before the second attempt, in milliseconds, default 50; it doubles up to a second. */
   readonly retryAfterMs?: number;
+  /** How long `open` waits for a server, in milliseconds; like `giveUpAfterMs` by default. */
+  readonly reachWithinMs?: number | undefined;
+  /** Learns when the server does not respond, denies access or has lost events. */
+  readonly health?: HealthReports | undefined;
 }
 
 /** Type of the event by which the server marks a deleted stream; its revision is not a real one. */
@@ -55,16 +65,17 @@ export class EventStoreDbEventStore implements EventStore {
   readonly #connection: Connection;
   readonly #reads: LogReads;
   readonly #changes: StreamChanges;
+  readonly #watch: Watch;
   readonly #retryAfterMs: number;
   readonly #subscriptions = new Set<Subscription>();
   #closing: Promise<void> | undefined;
-  /** The highest position seen in a permanent stream: `head` need not look below it. */
-  #known: bigint | undefined;
+  readonly #seen = new Seen();
 
-  private constructor(connection: Connection, limits: Limits) {
+  private constructor(connection: Connection, limits: Limits, health: HealthReports | undefined) {
     this.#connection = connection;
     this.#reads = new LogReads(connection, limits);
-    this.#changes = new StreamChanges(connection, this.#reads, limits);
+    this.#changes = new StreamChanges(connection, this.#reads, limits, () => this.#watch.confirm());
+    this.#watch = new Watch(connection, this.#reads, this.#seen, () => this.#changes.checkTaken(), health);
     this.#retryAfterMs = limits.retryAfterMs;
   }
 
@@ -75,17 +86,19 @@ export class EventStoreDbEventStore implements EventStore {
    * trusted
    */
   static async open(connectionString: string, options: EventStoreDbOptions = {}): Promise<EventStoreDbEventStore> {
-    const limits = {
-      appendTimeoutMs: options.appendTimeoutMs ?? 3_000,
-      giveUpAfterMs: options.giveUpAfterMs ?? 12_000,
-      retryAfterMs: options.retryAfterMs ?? 50,
-    };
     const settings = readConnectionString(connectionString);
     checkFiles(settings);
     const connection = Connection.acquire(connectionString.trim(), settings, options.appendMode);
-    const store = new EventStoreDbEventStore(connection, limits);
+    const limits = {
+      appendTimeoutMs: options.appendTimeoutMs ?? 3_000,
+      giveUpAfterMs: options.giveUpAfterMs ?? 9_000,
+      retryAfterMs: options.retryAfterMs ?? 50,
+      silentMs: () => connection.answers.silentMs,
+    };
+    const store = new EventStoreDbEventStore(connection, limits, options.health);
     try {
-      await store.#reach(settings);
+      await store.#reach(settings, options);
+      store.#watch.start();
     } catch (error) {
       await store.close();
       throw error;
@@ -94,33 +107,44 @@ export class EventStoreDbEventStore implements EventStore {
   }
 
   /** Waits for a server, but not for one whose certificate is untrusted, or that speaks TLS when we do not. */
-  async #reach(settings: ConnectionSettings): Promise<void> {
+  async #reach(settings: ConnectionSettings, { reachWithinMs, health }: EventStoreDbOptions): Promise<void> {
     const given = new AbortController();
     const look = async (): Promise<void> => {
       const fault = await findFault(settings, LOOK_MS);
       if (fault !== undefined) throw new StoreUnavailable(`the event store cannot be used: ${fault}`);
     };
-    const reading = this.#reads.allBackwards(END, 1, given.signal);
+    const late = setTimeout(
+      () => health?.raise(UNREACHABLE, 'failing', `${away}; the start waits for it`),
+      AWAY_AFTER_MS,
+    );
+    const reading = this.#reads.allBackwards(END, 1, given.signal, reachWithinMs);
     try {
       // In parallel, because it is usually fine.
       await Promise.race([reading, look().then(() => reading)]);
+      health?.clear(UNREACHABLE);
     } catch (error) {
       // It may have come up in the meantime, and this fault may be why the attempts failed.
       await look();
       throw error;
     } finally {
+      clearTimeout(late);
       given.abort();
       reading.catch(() => undefined);
     }
   }
 
-  async check(): Promise<void> {
-    this.#checkOpen();
-    await this.#changes.checkTaken();
-  }
+  readonly remote = {
+    check: (): void => {
+      this.#checkOpen();
+      this.#watch.checkUsable();
+      this.#changes.checkNotDenied();
+    },
+    latest: (): bigint | undefined => this.#seen.last?.position,
+    isStalled: (): boolean => this.#connection.answers.isStalled,
+  };
 
-  /** The server's limit on the bytes of an append, if it is lower than this. Nothing is written. */
-  lowerLimit(wanted: number): Promise<number | undefined> {
+  /** The server's limit on the bytes of an append, or of an event, if it is lower than this. Nothing is written. */
+  lowerLimit(wanted: number): Promise<TooLarge | undefined> {
     return this.#changes.lowerLimit(wanted);
   }
 
@@ -128,7 +152,8 @@ export class EventStoreDbEventStore implements EventStore {
     this.#checkOpen();
     checkAppend(stream, events, expected);
     const appended = await this.#changes.append(stream, events, expected);
-    if (isKept(stream)) this.#see(appended.position);
+    const last = events.at(-1);
+    if (last && isKept(stream)) this.#seen.note(appended.position, last.id);
     return appended;
   }
 
@@ -167,18 +192,8 @@ export class EventStoreDbEventStore implements EventStore {
 
   async head(): Promise<bigint | undefined> {
     this.#checkOpen();
-    // v6 of the client cannot filter a read of $all, so this looks at what others have written since the last check.
-    let from: Position | typeof END = END;
-    for (let count = 32; ; count = 1_000) {
-      const page = await this.#reads.allBackwards(from, count);
-      for (const { position, stream } of page) {
-        if (this.#known !== undefined && position.commit <= this.#known) return this.#known;
-        if (isKept(stream)) return this.#see(position.commit);
-      }
-      const oldest = page.at(-1)?.position;
-      if (oldest === undefined || (from !== END && oldest.commit >= from.commit)) return this.#known;
-      from = oldest;
-    }
+    await this.#reads.advance(this.#seen, (from, count) => this.#reads.allBackwards(from, count));
+    return this.#seen.last?.position;
   }
 
   async delete(stream: string): Promise<void> {
@@ -193,6 +208,7 @@ export class EventStoreDbEventStore implements EventStore {
   }
 
   async #close(): Promise<void> {
+    await this.#watch.stop();
     await Promise.all([...this.#subscriptions].map((subscription) => subscription.close()));
     await this.#changes.settled();
     await this.#connection.release();
@@ -203,7 +219,7 @@ export class EventStoreDbEventStore implements EventStore {
       {
         // No checkpoints: an event may still appear at their positions, and one was seen at 2^64 - 1.
         open: (position) =>
-          this.#connection.client.subscribeToAll({
+          this.#connection.subscribe({
             fromPosition: position === 'start' ? START : position,
             filter: streamNameFilter({ prefixes: [...FED_PREFIXES] }),
           }),
@@ -211,7 +227,7 @@ export class EventStoreDbEventStore implements EventStore {
         take: ({ event }) => {
           if (event === undefined || event.type === TOMBSTONE) return undefined;
           const recorded = fromWire(event);
-          if (isKept(recorded.stream)) this.#see(recorded.position);
+          if (isKept(recorded.stream)) this.#seen.note(recorded.position, recorded.id);
           return recorded;
         },
         isKept: ({ stream }) => isKept(stream),
@@ -223,12 +239,8 @@ export class EventStoreDbEventStore implements EventStore {
     );
   }
 
-  #see(position: bigint): bigint {
-    if (this.#known === undefined || position > this.#known) this.#known = position;
-    return this.#known;
-  }
-
   #checkOpen(): void {
     if (this.#closing !== undefined) throw new StoreUnavailable('the event store is closed: open it again');
+    this.#watch.checkNotLost();
   }
 }

@@ -1,4 +1,4 @@
-import { StoreRefused, StoreUnavailable } from '../../event-store.js';
+import { StoreRefused, StoreUnavailable, type TooLarge } from '../../event-store.js';
 
 /**
  * What an error of the EventStoreDB client means for a call:
@@ -7,7 +7,7 @@ import { StoreRefused, StoreUnavailable } from '../../event-store.js';
 export type Failure = 'wrong-revision' | 'stream-deleted' | 'stream-not-found' | 'passing' | 'final';
 
 /** No response in time; whether the server has done the work is unknown. */
-class NoAnswer extends Error {
+export class NoAnswer extends Error {
   constructor(milliseconds: number) {
     super(`no response within ${milliseconds} ms`);
     this.name = 'NoAnswer';
@@ -27,6 +27,11 @@ const FINAL_TYPES = new Set([
 /** gRPC status codes of the same kind: INVALID_ARGUMENT, PERMISSION_DENIED, OUT_OF_RANGE, UNIMPLEMENTED, UNAUTHENTICATED. */
 const FINAL_CODES = new Set([3, 7, 11, 12, 16]);
 
+/** gRPC status code of a message over the limit of the server, or of a proxy in front of it. */
+const RESOURCE_EXHAUSTED = 8;
+/** No limit of messages is this low, in bytes: the refused message was another one on the same stream. */
+const SMALL = 64 * 1024;
+
 /** Errors after which the client opens a new connection by itself; after all others it may continue with a dead one. */
 const HEALED_TYPES = new Set(['unavailable', 'cancelled', 'not-leader']);
 
@@ -45,6 +50,11 @@ export function failureOf(error: unknown): Failure {
   if (type === 'stream-not-found') return 'stream-not-found';
   if (typeof type === 'string' && FINAL_TYPES.has(type)) return 'final';
   return typeof code === 'number' && FINAL_CODES.has(code) ? 'final' : 'passing';
+}
+
+/** True if nothing was answered: after this, others on the same connection may wait in vain too. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof NoAnswer || fields(error).type === 'deadline-exceeded';
 }
 
 /** True if the client may continue with what has just failed, such as a stream that nobody answers any more. */
@@ -68,16 +78,7 @@ export function isDenied(error: unknown): boolean {
 /** A final failure for callers of the port: what was refused, and what the operator has to do. */
 export function refused(what: string, error: unknown): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error;
-  const { type, maxAppendSize } = fields(error);
   const refusing = `the event store refused ${what}`;
-  if (type === 'maximum-append-size-exceeded') {
-    const limit = Number(maxAppendSize);
-    return new StoreRefused(
-      `${refusing}: one append may take at most ${limit} bytes; raise MaxAppendSize of the server`,
-      { kind: 'too-large', limit },
-      { cause: error },
-    );
-  }
   if (isDenied(error)) {
     return new StoreRefused(
       `${refusing}: access is denied; check user and password, and that the user may read $all and write our streams`,
@@ -89,10 +90,50 @@ export function refused(what: string, error: unknown): StoreUnavailable {
   return new StoreUnavailable(`${refusing}: ${reason}`, { cause: error });
 }
 
+/**
+ * Why an append is too large, undefined for other errors. The client knows only the limit of an append. It
+ * reports KurrentDB's limit of one event as an unknown error, with the number in its text or, in a batch, without it.
+ */
+export function tooLarge(stream: string, error: unknown, bytes: () => number): StoreRefused | undefined {
+  const refusal = sizeRefusal(error, bytes);
+  if (refusal === undefined) return undefined;
+  const { limit, setting } = refusal;
+  return new StoreRefused(
+    `the event store refused an append to stream \`${stream}\`: it is larger than ` +
+      `${limit === undefined ? 'the server accepts' : `${limit} bytes`}; raise ${setting} of the server`,
+    refusal,
+    { cause: error },
+  );
+}
+
+function sizeRefusal(error: unknown, bytes: () => number): (TooLarge & { readonly setting: string }) | undefined {
+  const { type, code, maxAppendSize } = fields(error);
+  if (type === 'maximum-append-size-exceeded') {
+    return { kind: 'too-large', limit: Number(maxAppendSize), setting: 'MaxAppendSize' };
+  }
+  const message = error instanceof Error ? error.message : '';
+  const found = /MaximumAppendEventSizeExceeded|exceeds Maximum Append Event Size of (\d+)/.exec(message);
+  if (found) {
+    const [, limit] = found;
+    return { kind: 'too-large', ...(limit ? { limit: Number(limit) } : {}), setting: 'MaxAppendEventSize' };
+  }
+  return code === RESOURCE_EXHAUSTED && bytes() > SMALL ? { kind: 'too-large', setting: 'MaxAppendSize' } : undefined;
+}
+
 /** How long a call is retried, and how fast. */
 export interface Patience {
   readonly giveUpAfterMs: number;
   readonly retryAfterMs: number;
+  /** How long the server has not answered anybody, in milliseconds, if that is known: the call does not wait longer for it. */
+  readonly silentMs?: () => number;
+}
+
+/** How long nobody may have been answered, in milliseconds, before calls are no longer sent. */
+const LONGEST_SILENCE_MS = 7_000;
+
+/** True if there is no point in another call now. */
+export function isTooSilent({ giveUpAfterMs, silentMs }: Patience): boolean {
+  return giveUpAfterMs < Infinity && (silentMs?.() ?? 0) > LONGEST_SILENCE_MS;
 }
 
 /** The attempts of one call: the pauses grow, with jitter so that many callers do not retry at once. */
@@ -121,7 +162,7 @@ export class Tries {
     if (failureOf(error) === 'final') throw refused(this.#what, error);
     const pauseMs = Math.min(LONGEST_PAUSE_MS, this.#patience.retryAfterMs * 2 ** this.#failed++) * jitter();
     const elapsed = performance.now() - this.#since;
-    if (elapsed + pauseMs > this.#patience.giveUpAfterMs) {
+    if (elapsed + pauseMs > this.#patience.giveUpAfterMs || isTooSilent(this.#patience)) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new StoreUnavailable(
         `the event store has not responded to ${this.#what} for ${Math.round(elapsed)} ms, so its outcome is unknown: ${reason}`,
@@ -150,11 +191,31 @@ function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** The promise's outcome. @throws {NoAnswer} if it has none in time; a later one is ignored */
-export function within<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
+/**
+ * The promise's outcome.
+ * @param waiting has its rejection meanwhile: whoever knows that there will be no outcome calls it
+ * @throws {NoAnswer} if it has none in time; a later one is ignored
+ */
+export function within<T>(
+  promise: Promise<T>,
+  milliseconds: number,
+  waiting?: Set<(error: unknown) => void>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new NoAnswer(milliseconds)), milliseconds);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+    const end = (): void => {
+      clearTimeout(timer);
+      waiting?.delete(lose);
+    };
+    const lose = (error: unknown): void => {
+      end();
+      reject(error instanceof Error ? error : new Error(String(error)));
+    };
+    const timer = setTimeout(() => lose(new NoAnswer(milliseconds)), milliseconds);
+    waiting?.add(lose);
+    promise.then((value) => {
+      end();
+      resolve(value);
+    }, lose);
   });
 }
 

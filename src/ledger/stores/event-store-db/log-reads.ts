@@ -7,11 +7,19 @@ import type { LogPosition } from './catch-up.js';
 import type { Connection, Limits } from './connection.js';
 import { failureOf, isInvalidPosition, Tries } from './failures.js';
 import type { Patience } from './failures.js';
+import type { Seen } from './seen.js';
 import { isKept } from './stream-names.js';
 import { fromWire } from './wire-events.js';
 
 /** Concurrent checks whether a stream was deleted; a server accepts a hundred calls at once per connection. */
 const MOST_CHECKS = 16;
+
+/** An event in the whole log. */
+interface InLog {
+  readonly position: Position;
+  readonly stream: string;
+  readonly id: string;
+}
 
 /** Reads streams and the whole log, retrying while that can help. */
 export class LogReads {
@@ -44,6 +52,7 @@ export class LogReads {
               requiresLeader: true,
             }),
           this.#limits.appendTimeoutMs,
+          patience,
         );
         for await (const { event } of events) {
           if (event === undefined) continue;
@@ -82,6 +91,7 @@ export class LogReads {
               requiresLeader: true,
             }),
           this.#limits.appendTimeoutMs,
+          this.#limits,
         );
         for await (const { event } of read) if (event !== undefined) events.push(fromWire(event));
         return events.reverse();
@@ -98,24 +108,65 @@ export class LogReads {
     from: Position | typeof END,
     maxCount: number,
     signal?: AbortSignal,
-  ): Promise<{ position: Position; stream: string }[]> {
-    const tries = new Tries('a read of $all', this.#limits);
+    giveUpAfterMs = this.#limits.giveUpAfterMs,
+  ): Promise<readonly InLog[]> {
+    const tries = new Tries('a read of $all', { ...this.#limits, giveUpAfterMs });
     for (;;) {
       try {
-        const page: { position: Position; stream: string }[] = [];
-        const events = this.#connection.read(
-          (client) => client.readAll({ direction: BACKWARDS, fromPosition: from, maxCount, requiresLeader: true }),
-          this.#limits.appendTimeoutMs,
-        );
-        for await (const { event } of events) {
-          if (event !== undefined) page.push({ position: event.position, stream: event.streamId });
-        }
-        return page;
+        return await this.pageBackwards(from, maxCount, this.#limits);
       } catch (error) {
         await tries.again(error, signal);
         if (signal?.aborted) return [];
       }
     }
+  }
+
+  /** The same in one attempt. */
+  async pageBackwards(from: Position | typeof END, maxCount: number, patience?: Patience): Promise<readonly InLog[]> {
+    const page: InLog[] = [];
+    const events = this.#connection.read(
+      (client) => client.readAll({ direction: BACKWARDS, fromPosition: from, maxCount, requiresLeader: true }),
+      this.#limits.appendTimeoutMs,
+      patience,
+    );
+    for await (const { event } of events) {
+      if (event !== undefined) page.push({ position: event.position, stream: event.streamId, id: event.id });
+    }
+    return page;
+  }
+
+  /** Id of the event at exactly this position, in one attempt. */
+  async idAt(position: bigint): Promise<string | undefined> {
+    const events = this.#connection.read(
+      (client) =>
+        client.readAll({ fromPosition: { commit: position, prepare: position }, maxCount: 1, requiresLeader: true }),
+      this.#limits.appendTimeoutMs,
+    );
+    for await (const { event } of events) if (event?.position.commit === position) return event.id;
+    return undefined;
+  }
+
+  /** Looks for the last event in a permanent stream; v6 of the client cannot filter a read of $all. */
+  async advance(
+    seen: Seen,
+    pageOf: (from: Position | typeof END, count: number) => Promise<readonly InLog[]>,
+  ): Promise<void> {
+    let from: Position | typeof END = END;
+    let newest: bigint | undefined;
+    for (let count = 32; ; count = 1_000) {
+      const page: readonly InLog[] = await pageOf(from, count);
+      newest ??= page[0]?.position.commit;
+      for (const { position, stream, id } of page) {
+        const isNews = !seen.isKnown(position.commit);
+        if (isNews && !isKept(stream)) continue;
+        if (isNews) seen.note(position.commit, id);
+        return seen.searched(newest ?? position.commit);
+      }
+      const oldest = page.at(-1)?.position;
+      if (oldest === undefined || (from !== END && oldest.commit >= from.commit)) break;
+      from = oldest;
+    }
+    if (newest !== undefined) seen.searched(newest);
   }
 
   /** Returns if there is an event at exactly this position. @throws {StoreUnavailable} if there is none */

@@ -10,6 +10,10 @@ export interface ConnectionSettings {
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
   readonly tls: boolean;
   readonly hosts: readonly Host[];
+  /** The string without its options, which contains the password. */
+  readonly base: string;
+  /** By the client's spelling. */
+  readonly options: ReadonlyMap<string, string>;
   /** Files named in the string. */
   readonly files: { readonly [name in (typeof FILES)[number]]?: string };
 }
@@ -64,8 +68,28 @@ export function readConnectionString(text: string): ConnectionSettings {
     credentials: readCredentials(credentials),
     tls: options.get('tls') !== 'false',
     hosts: hosts.split(',').map(readHost),
+    base: text.trim().replace(/\?.*$/, ''),
+    options,
     files,
   };
+}
+
+/** How long a node may take to say who the leader is, in seconds: the client's default is five for each that hangs. */
+const GOSSIP_TIMEOUT_S = '1';
+const KEEP_ALIVE_TIMEOUT_MS = 10_000;
+
+/**
+ * What the client is given to connect. gRPC shares one TCP connection between all clients with the same options: a different
+ * timeout of keep-alive pings for each generation is how a new client gets a connection of its own.
+ */
+export function clientString({ base, options }: ConnectionSettings, generation: number): string {
+  const timeout = Number(options.get('keepAliveTimeout') ?? KEEP_ALIVE_TIMEOUT_MS);
+  const all = new Map([
+    ['gossipTimeout', GOSSIP_TIMEOUT_S],
+    ...options,
+    ...(timeout >= 0 ? [['keepAliveTimeout', String(timeout + (generation % 1_000))] as const] : []),
+  ]);
+  return `${base}?${[...all].map(([name, value]) => `${name}=${value}`).join('&')}`;
 }
 
 /** @throws {TypeError} naming the option whose file cannot be read, which the client's own error does not */

@@ -3,9 +3,9 @@ import type { AppendResult, JSONEventData } from '@eventstore/db-client';
 import { randomUUID } from 'node:crypto';
 import { firstRevision } from '../append-rules.js';
 import { isCut, sendsKept, StoreRefused, StoreUnavailable, StreamDeleted, WrongRevision } from '../../event-store.js';
-import type { Appended, ExpectedRevision, NewEvent } from '../../event-store.js';
+import type { Appended, ExpectedRevision, NewEvent, TooLarge } from '../../event-store.js';
 import type { Connection, Limits } from './connection.js';
-import { failureOf, isDenied, refused, Tries } from './failures.js';
+import { failureOf, isDenied, refused, tooLarge, Tries } from './failures.js';
 import type { LogReads } from './log-reads.js';
 import { isPosition, toWire } from './wire-events.js';
 
@@ -24,10 +24,14 @@ export class StreamChanges {
   readonly #limits: Limits;
   /** The last accepted change of each stream that has one in progress: retries must not overtake what follows. */
   readonly #changes = new Map<string, Promise<unknown>>();
-  /** The stream of the last denied append, until one is accepted again. */
-  #denied: string | undefined;
+  /** The last append that was denied, until one is accepted again. */
+  #denied: { readonly stream: string; readonly error: StoreUnavailable } | undefined;
 
-  constructor(connection: Connection, reads: LogReads, limits: Limits) {
+  /** Resolves once it is certain that the server has not lost anything. */
+  readonly #confirm: () => Promise<void>;
+
+  constructor(connection: Connection, reads: LogReads, limits: Limits, confirm: () => Promise<void>) {
+    this.#confirm = confirm;
     this.#connection = connection;
     this.#reads = reads;
     this.#limits = limits;
@@ -52,21 +56,26 @@ export class StreamChanges {
   }
 
   /**
-   * The server's limit on the bytes of an append, if it is lower than this. Nothing is written: the server checks the
-   * size first, and then a revision that no stream has.
+   * The server's limit on the bytes of an append, or of an event, if it is lower than this. Nothing is written: the server
+   * checks the size first, and then a revision that no stream has.
    */
-  async lowerLimit(wanted: number): Promise<number | undefined> {
+  async lowerLimit(wanted: number): Promise<TooLarge | undefined> {
     const data = 'x'.repeat(wanted - LIMIT_OVERHEAD);
     const error = await this.#attempt(LIMIT_STREAM, data, LIMIT_PATIENCE_MS);
-    return error instanceof StoreRefused && error.refusal.kind === 'too-large' ? error.refusal.limit : undefined;
+    return error instanceof StoreRefused && error.refusal.kind === 'too-large' ? error.refusal : undefined;
   }
 
   /** @throws {StoreRefused} if the last append was denied, and still would be */
   async checkTaken(): Promise<void> {
     if (this.#denied === undefined) return;
-    const error = await this.#attempt(this.#denied, '');
+    const error = await this.#attempt(this.#denied.stream, '');
     if (error instanceof StoreRefused) throw error;
     this.#denied = undefined;
+  }
+
+  /** @throws {StoreRefused} if the last append was denied */
+  checkNotDenied(): void {
+    if (this.#denied) throw this.#denied.error;
   }
 
   /** The error of an append that cannot succeed, tried once: shows whether access is granted. */
@@ -76,7 +85,10 @@ export class StreamChanges {
       await this.#connection.append(stream, [event], NO_SUCH_REVISION, { ...this.#limits, appendTimeoutMs });
       return undefined;
     } catch (error) {
-      return failureOf(error) === 'final' ? refused(`an append to stream \`${stream}\``, error) : error;
+      return (
+        tooLarge(stream, error, () => data.length) ??
+        (failureOf(error) === 'final' ? refused(`an append to stream \`${stream}\``, error) : error)
+      );
     }
   }
 
@@ -100,6 +112,7 @@ export class StreamChanges {
   async #append(stream: string, events: JSONEventData[], expected: ExpectedRevision): Promise<Appended> {
     const tries = new Tries(`an append to stream \`${stream}\``, this.#limits);
     const expectedRevision = expected === 'no-stream' ? NO_STREAM : BigInt(expected);
+    const bytes = () => events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);
     let ambiguous = false;
     for (;;) {
       try {
@@ -107,6 +120,8 @@ export class StreamChanges {
         this.#denied = undefined;
         return await this.#appended(stream, firstRevision(expected) + events.length - 1, result);
       } catch (error) {
+        const oversize = tooLarge(stream, error, bytes);
+        if (oversize) throw oversize;
         switch (failureOf(error)) {
           case 'stream-deleted':
             throw new StreamDeleted(stream);
@@ -115,10 +130,13 @@ export class StreamChanges {
             // them.
             const own = ambiguous && (await this.#ownEvents(stream, firstRevision(expected), events));
             if (own) return own;
-            throw new WrongRevision(stream, expected, actualRevision(error));
+            const actual = actualRevision(error);
+            // The writer has read more than there is: a wrong number, or the server has lost something.
+            if (firstRevision(actual) < firstRevision(expected)) await this.#confirm();
+            throw new WrongRevision(stream, expected, actual);
           }
           default:
-            if (isDenied(error)) this.#denied = stream;
+            if (isDenied(error)) this.#denied = { stream, error: refused(`an append to stream \`${stream}\``, error) };
             ambiguous = true;
             await tries.again(error);
         }
@@ -164,7 +182,7 @@ export class StreamChanges {
     const tries = new Tries(`the deletion of stream \`${stream}\``, this.#limits);
     for (;;) {
       try {
-        return await this.#connection.tombstone(stream, this.#limits.appendTimeoutMs);
+        return await this.#connection.tombstone(stream, this.#limits);
       } catch (error) {
         if (failureOf(error) === 'stream-deleted') return;
         await tries.again(error);

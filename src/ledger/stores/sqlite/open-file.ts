@@ -1,14 +1,15 @@
 import Database from 'libsql';
-import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { FileLocked, lockFile } from './file-lock.js';
 import { EventFile } from './event-file.js';
-import { notOurs, refuseOddRows, SCHEMA, schemaVersion, tablesIn } from './schema.js';
-import { MAX_LOG, PATIENCE } from './write-ahead-log.js';
+import { isEventStore, notOurs, refuseOddRows, SCHEMA } from './schema.js';
+import { MAX_LOG, PATIENCE, WRITE_PATIENCE } from './write-ahead-log.js';
 
 /** Memory for pages of the file, in KiB. Others come from the system's memory for files, which a larger cache only has twice. */
 const CACHE_KIB = 8 * 1024;
 /**
- * Bytes of a page of a new file; an older one keeps its 4 KiB. A row never shares a page with a part of the next one, and a
+ * Bytes of a page. A row never shares a page with a part of the next one, and a
  * submission takes 1.6 kB: of pages of 4 KiB, a third stayed empty (docs/adr/0114).
  */
 const PAGE_BYTES = 8 * 1024;
@@ -19,15 +20,16 @@ const CHECKPOINT_BYTES = 16 * 1024 * 1024;
  * Opens the file for writing by this process only; others may read it (docs/adr/0057). The lock is on a separate file, and
  * ends with the process, however that ends. The pid file is only for the error message of a second process.
  */
-export function openForWriting(file: string): EventFile {
+export function openForWriting(file: string, failed: (error: unknown) => void): EventFile {
   createPrivate(file);
   const release = lockFile(lockOf(file));
   let database: Database.Database | undefined;
   try {
     database = new Database(file);
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
-    const version = schemaVersion(file, database);
-    // Without effect where there are pages already; in a log, their size is fixed.
+    // Before anything is written to it.
+    isEventStore(file, database);
+    // Without effect where there are pages already.
     database.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
     database.pragma('journal_mode = WAL');
     database.exec('PRAGMA synchronous = FULL');
@@ -35,16 +37,13 @@ export function openForWriting(file: string): EventFile {
     const [{ page_size: pageBytes }] = database.pragma('page_size') as [{ page_size: number }];
     database.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / pageBytes}`);
     database.pragma(`journal_size_limit = ${MAX_LOG}`);
-    // Fails while an earlier release has the file open: those lock the file itself.
     database.exec('BEGIN EXCLUSIVE');
-    if (version === 0) {
-      if (tablesIn(database) > 0) throw notOurs(file);
-      database.exec(SCHEMA);
-    }
+    if (!isEventStore(file, database)) database.exec(SCHEMA);
     refuseOddRows(file, database);
     database.exec('COMMIT');
+    database.exec(`PRAGMA busy_timeout = ${WRITE_PATIENCE}`);
     writeFileSync(pidFile(file), String(process.pid), { mode: 0o600 });
-    const events = new EventFile(file, database, release);
+    const events = new EventFile(file, database, release, undefined, failed);
     // A process that died may have left deleted bytes in its log.
     events.emptyLog();
     return events;
@@ -62,7 +61,7 @@ export function openForReading(file: string): EventFile {
   try {
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
     database.exec('PRAGMA query_only = ON');
-    if (schemaVersion(file, database) === 0) throw notOurs(file);
+    if (!isEventStore(file, database)) throw notOurs(file);
     refuseOddRows(file, database);
     return new EventFile(file, database);
   } catch (error) {
@@ -89,6 +88,11 @@ function lockOf(file: string): string {
   return `${file}.lock`;
 }
 
+/** The files that the writing process has open; none of them changes its place meanwhile. */
+export function filesOf(file: string): readonly string[] {
+  return [file, `${file}-wal`, `${file}-shm`, lockOf(file)];
+}
+
 /** The message for a file that could not be opened. */
 export function openingFailed(file: string, error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -98,8 +102,43 @@ export function openingFailed(file: string, error: unknown): string {
   }
   if (code === 'SQLITE_NOTADB') return `the file \`${file}\` is not a database: choose another file`;
   if (code === undefined) return error.message;
-  return `the event store \`${file}\` cannot be opened: ${error.message}`;
+  return `the event store \`${file}\` cannot be opened: ${error.message}${hasRoom(file) ? '' : `; ${makeRoom(file)}`}`;
 }
+
+/** The message for a file that could not be written. */
+export function writingFailed(file: string, error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error);
+  const toDo = hasRoom(file) ? 'make sure that the disk is sound, then restart the coordinator' : makeRoom(file);
+  return `the event store \`${file}\` could not be written: ${reason}; ${toDo}`;
+}
+
+/** The message for a file that was deleted or replaced while it was open. */
+export function fileLost(file: string, path: string): string {
+  const isThere = existsSync(path);
+  return (
+    `\`${path}\` was ${isThere ? 'replaced' : 'deleted'} while the coordinator was using it; ` +
+    (path === lockOf(file)
+      ? 'restart the coordinator, and never delete its lock files'
+      : 'stop whatever does that, restore the data folder from a backup if events are missing, then start the coordinator')
+  );
+}
+
+const makeRoom = (file: string): string => `the disk with \`${dirname(file)}\` is full: make room, then start again`;
+
+/** Whether a file of a page can be written beside it: SQLite reports a full disk as any other fault. */
+function hasRoom(file: string): boolean {
+  const probe = join(dirname(file), `room-${process.pid}.tmp`);
+  try {
+    writeFileSync(probe, Buffer.alloc(64 * 1024, 1), { mode: 0o600 });
+    return true;
+  } catch (error) {
+    return !noRoom.has((error as NodeJS.ErrnoException).code);
+  } finally {
+    rmSync(probe, { force: true });
+  }
+}
+
+const noRoom: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 function holder(file: string): string {
   try {

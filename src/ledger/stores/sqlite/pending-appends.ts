@@ -4,6 +4,7 @@ import { jsonText } from '../../stored-event.js';
 import { checkAppend, firstRevision } from '../append-rules.js';
 import { OUTCOME } from './sqlite-protocol.js';
 import type { StoreThread } from './store-thread.js';
+import type { WriteLock } from './write-lock.js';
 
 /** An append that waits for its commit, with the id, type, data and metadata of each event as text. */
 interface PendingAppend {
@@ -30,19 +31,22 @@ export interface CommitListener {
 /** Appends on their way to the worker. Those that arrive during a commit share the next one. */
 export class PendingAppends {
   readonly #thread: StoreThread;
+  readonly #lock: WriteLock;
   readonly #listener: CommitListener;
   #queue: PendingAppend[] = [];
   #commitsRunning = 0;
   #flushScheduled = false;
   /** Why no further writes are possible. */
   #failure: string | undefined;
+  #isClosing = false;
 
-  constructor(thread: StoreThread, listener: CommitListener) {
+  constructor(thread: StoreThread, lock: WriteLock, listener: CommitListener) {
     this.#thread = thread;
+    this.#lock = lock;
     this.#listener = listener;
   }
 
-  /** @throws immediately for invalid appends, and {StoreUnavailable} after a failed write */
+  /** @throws immediately for invalid appends, and {StoreUnavailable} after a fault, or while another program keeps the lock */
   add(
     stream: string,
     events: readonly NewEvent[],
@@ -51,6 +55,7 @@ export class PendingAppends {
     reject: PendingAppend['reject'],
   ): void {
     if (this.#failure !== undefined) throw new StoreUnavailable(this.#failure);
+    this.#lock.check();
     checkAppend(stream, events, expected);
     const fields: string[] = [];
     for (const event of events) {
@@ -61,7 +66,7 @@ export class PendingAppends {
   }
 
   #scheduleFlush(): void {
-    if (this.#flushScheduled || this.#commitsRunning > 0) return;
+    if (this.#flushScheduled || this.#commitsRunning > 0 || this.#lock.isTaken) return;
     this.#flushScheduled = true;
     // After the microtasks of this callback, which make its other appends. Not one turn of the event loop later: that could first
     // process many requests, and later appends share the next commit anyway.
@@ -99,12 +104,35 @@ export class PendingAppends {
       if (answer.kind === 'appended') {
         this.#settle(appends, answer.outcomes);
         if (this.#queue.length > 0) this.#scheduleFlush();
+      } else if (answer.kind === 'locked') {
+        // Nothing was written. They wait before all others.
+        this.#queue.unshift(...appends);
+        this.#waitForLock();
       } else {
         const error = this.#thread.unexpected(answer);
         for (const append of appends) append.reject(error);
         this.refuse(error);
       }
     });
+  }
+
+  /** Has the queue sent when the lock is free; refuses it, for certain, if that takes too long. */
+  #waitForLock(): void {
+    if (this.#isClosing) return this.#rejectAll(this.#lock.refusal());
+    this.#lock.wait().then(
+      () => this.#scheduleFlush(),
+      (error: unknown) => this.#rejectAll(error),
+    );
+  }
+
+  #rejectAll(error: unknown): void {
+    for (const append of this.#queue.splice(0)) append.reject(error);
+  }
+
+  /** Sends what is left, once. */
+  close(): void {
+    this.#isClosing = true;
+    this.flush();
   }
 
   #settle(appends: readonly PendingAppend[], outcomes: readonly number[]): void {
@@ -137,6 +165,6 @@ export class PendingAppends {
   /** Refuses all waiting appends, and all later ones. */
   refuse(error: StoreUnavailable): void {
     this.#failure = error.message;
-    for (const append of this.#queue.splice(0)) append.reject(error);
+    this.#rejectAll(error);
   }
 }

@@ -41,6 +41,17 @@ export function selectJoined(which: string): string {
   );
 }
 
+/** Where an event is, as the index of streams and revisions has it. */
+export type Place = Pick<Row, 'position' | 'stream' | 'revision'>;
+
+/** The query of the places of some rows, from the index alone: it is elsewhere in the file. @param which everything behind `WHERE` */
+export function selectPlaces(which: string): string {
+  return (
+    'SELECT position, CAST(stream AS BLOB) AS stream, revision FROM events INDEXED BY sqlite_autoindex_events_1 ' +
+    `WHERE ${which}`
+  );
+}
+
 /** How long the same rows are, in bytes, without reading them: SQLite has that beside each value. */
 export function selectSizes(which: string): string {
   return `SELECT group_concat(size) AS sizes FROM (SELECT octet_length(data) + octet_length(metadata) AS size FROM ${which})`;

@@ -1,7 +1,8 @@
 import type Database from 'libsql';
+import { checkStoreFormat, STORE_FORMAT } from '../../store-format.js';
 
-/** Version of the tables below, kept in the file as `user_version`. */
-const SCHEMA_VERSION = 1;
+/** Marks the file as ours in its header: `CSGN` in ASCII (https://sqlite.org/pragma.html#pragma_application_id). */
+const APPLICATION_ID = 0x4353474e;
 
 // No index on `id`: a repeated append is recognized by its stream and revision. Ids are random, so that an index would
 // dirty a page for every event (measured: 18 000 instead of 40 000 appends a second, and falling as the file grows).
@@ -17,17 +18,25 @@ export const SCHEMA = `
     UNIQUE (stream, revision)
   );
   CREATE TABLE deleted_streams (stream TEXT PRIMARY KEY) WITHOUT ROWID;
-  PRAGMA user_version = ${SCHEMA_VERSION};
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${STORE_FORMAT};
 `;
 
-/** Version of the tables in a file, 0 if it has none of ours. @throws {Error} if a newer release wrote it */
-export function schemaVersion(file: string, database: Database.Database): number {
-  const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
-  if (version <= SCHEMA_VERSION) return version;
-  throw new Error(
-    `the event store \`${file}\` has schema version ${version}, but this release supports at most ${SCHEMA_VERSION}: ` +
-      'start the release that wrote it, or a newer one',
-  );
+/**
+ * Whether a file has our tables, in the format of this release. Changes nothing.
+ * @throws {Error} if it has another format, or the tables of another program
+ */
+export function isEventStore(file: string, database: Database.Database): boolean {
+  const tables = database.prepare('SELECT name FROM sqlite_schema').all([]) as { name: string }[];
+  if (tables.length === 0) return false;
+  const [{ application_id: application }] = database.pragma('application_id') as [{ application_id: number }];
+  const [{ user_version: format }] = database.pragma('user_version') as [{ user_version: number }];
+  // Builds before the first release set no application id.
+  const isOurs =
+    application === APPLICATION_ID || (application === 0 && tables.some(({ name }) => name === 'deleted_streams'));
+  if (!isOurs) throw notOurs(file);
+  checkStoreFormat(`\`${file}\``, format);
+  return true;
 }
 
 /**
@@ -51,12 +60,6 @@ export function refuseOddRows(file: string, database: Database.Database): void {
   if (BigInt(lowest) < 1n) refuse(`an event at position ${lowest}`);
   if (BigInt(highest) > BigInt(Number.MAX_SAFE_INTEGER)) refuse(`an event at position ${highest}`);
   if (first !== 'text' || last !== 'text') refuse('an event whose stream is no text');
-}
-
-/** How many tables a file has, ours or not. */
-export function tablesIn(database: Database.Database): number {
-  const [{ tables }] = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').all([]) as [{ tables: number }];
-  return tables;
 }
 
 /** The message for a database with other tables. */

@@ -43,6 +43,8 @@ export type Request =
   | { readonly kind: 'read-all'; readonly after: number }
   | { readonly kind: 'delete'; readonly stream: string }
   | { readonly kind: 'head' }
+  /** Whether the lock for writing can be had. */
+  | { readonly kind: 'probe' }
   | { readonly kind: 'close' };
 
 export type Answer =
@@ -55,7 +57,17 @@ export type Answer =
   | { readonly kind: 'deleted'; readonly head: number }
   | { readonly kind: 'head'; readonly head: number }
   | { readonly kind: 'closed' }
+  | { readonly kind: 'writable' }
+  /** Another program has the lock for writing: nothing of the request was written. */
+  | { readonly kind: 'locked' }
   | { readonly kind: 'failed'; readonly message: string };
+
+/** Sent unasked, at most once: what is on disk is not certain any more, or not what this thread has open. */
+export interface Fault {
+  readonly kind: 'fault';
+  /** What happened, and what to do. */
+  readonly message: string;
+}
 
 interface PageOf<R> {
   readonly runs: readonly R[];

@@ -1,4 +1,5 @@
 import { checkDelete } from '../append-rules.js';
+import { FatalError, type HealthReports } from '../../../ports/health.js';
 import { StoreUnavailable } from '../../event-store.js';
 import type {
   Appended,
@@ -13,22 +14,27 @@ import type {
 import { Feed } from '../feed.js';
 import { OneByOne } from '../one-by-one.js';
 import { PendingAppends } from './pending-appends.js';
+import { WriteLock } from './write-lock.js';
 import { RecentEvents } from './recent-events.js';
 import type { ChainedPage, OpenedFor, Page } from './sqlite-protocol.js';
 import { chainedEventsOf, eventsOf, lastLink, StoreThread } from './store-thread.js';
 
 /** Interval, in milliseconds, at which a read-only store looks for new events of the writing process. */
 const LOOK_AGAIN = 250;
+/** How long a confirmed append proves that the store accepts writes, in milliseconds. */
+const PROVEN_FOR = 10_000;
 
 /**
  * The embedded event store: one SQLite file, written by a worker thread and by no other process. Appends that arrive during a
- * commit share the next one. After a failed write, the store is read-only until it is reopened.
+ * commit share the next one. After a fault (a write that failed, a file that was deleted or replaced), it refuses everything until it is
+ * opened again.
  */
 export class SqliteEventStore implements EventStore {
   readonly exclusive = true;
   readonly #file: string;
   readonly #openedFor: OpenedFor;
   readonly #thread: StoreThread;
+  readonly #lock: WriteLock;
   readonly #appends: PendingAppends;
   readonly #feeds = new Set<Feed>();
   #closing: Promise<void> | undefined;
@@ -36,18 +42,23 @@ export class SqliteEventStore implements EventStore {
   #head = 0;
   /** Only while there are feeds. */
   readonly #recent = new RecentEvents();
+  /** When the last append was confirmed, by the monotonic clock. */
+  #writtenAt = -Infinity;
   #lookingAgain: NodeJS.Timeout | undefined;
 
-  private constructor(file: string, openedFor: OpenedFor) {
+  private constructor(file: string, openedFor: OpenedFor, health?: HealthReports) {
     this.#file = file;
     this.#openedFor = openedFor;
-    this.#thread = new StoreThread(file, openedFor, (error) => {
+    this.#thread = new StoreThread(file, openedFor, (error, isExpected) => {
       this.#appends.refuse(error);
       this.#wakeFeeds();
+      if (!isExpected) health?.fail(new FatalError(error.message));
     });
-    this.#appends = new PendingAppends(this.#thread, {
+    this.#lock = new WriteLock(file, this.#thread, health);
+    this.#appends = new PendingAppends(this.#thread, this.#lock, {
       written: (stream, fields, revision, position) => {
         this.#head = position;
+        this.#writtenAt = performance.now();
         if (this.#feeds.size > 0) this.#recent.keep(stream, fields, revision, position);
       },
       committed: () => this.#wakeFeeds(),
@@ -56,23 +67,24 @@ export class SqliteEventStore implements EventStore {
 
   /**
    * Opens or creates the file (its directory must exist).
-   * @throws {StoreUnavailable} if another process has it open for writing, a newer release wrote it, or it is not an event store
+   * @param health learns of a lock that another program holds, and of a fault
+   * @throws {StoreUnavailable} if another process has it open for writing, it has another format, or it is not an event store
    */
-  static open(file: string): Promise<SqliteEventStore> {
-    return SqliteEventStore.#open(file, 'writing');
+  static open(file: string, health?: HealthReports): Promise<SqliteEventStore> {
+    return SqliteEventStore.#open(file, 'writing', health);
   }
 
   /**
    * Opens an existing file for reading only; another process may be writing it. Reads go page by page, so that a slow
    * reader does not hold up the writer.
-   * @throws {StoreUnavailable} if it does not exist, a newer release wrote it, or it is not an event store
+   * @throws {StoreUnavailable} if it does not exist, it has another format, or it is not an event store
    */
   static openForReading(file: string): Promise<EventReader> {
     return SqliteEventStore.#open(file, 'reading');
   }
 
-  static async #open(file: string, openedFor: OpenedFor): Promise<SqliteEventStore> {
-    const store = new SqliteEventStore(file, openedFor);
+  static async #open(file: string, openedFor: OpenedFor, health?: HealthReports): Promise<SqliteEventStore> {
+    const store = new SqliteEventStore(file, openedFor, health);
     store.#head = await store.#thread.opened();
     return store;
   }
@@ -168,10 +180,23 @@ export class SqliteEventStore implements EventStore {
     checkDelete(stream);
     // Earlier appends must reach the worker first.
     this.#appends.flush();
-    const answer = await this.#thread.ask({ kind: 'delete', stream });
+    let answer = await this.#thread.ask({ kind: 'delete', stream });
+    while (answer.kind === 'locked') {
+      this.#lock.check();
+      await this.#lock.wait();
+      answer = await this.#thread.ask({ kind: 'delete', stream });
+    }
     if (answer.kind !== 'deleted') throw this.#thread.unexpected(answer);
     this.#recent.drop(stream);
     this.#head = answer.head;
+  }
+
+  /** An append of the last seconds proves it; otherwise a transaction that writes nothing does. */
+  async check(): Promise<void> {
+    this.#checkOpen();
+    if (performance.now() - this.#writtenAt < PROVEN_FOR) return;
+    const answer = await this.#thread.ask({ kind: 'probe' });
+    if (answer.kind !== 'writable') throw this.#thread.unexpected(answer);
   }
 
   /** From now on its thread does not keep the process alive; callers that wait for an answer must do so themselves. */
@@ -187,7 +212,8 @@ export class SqliteEventStore implements EventStore {
   async #close(): Promise<void> {
     this.#thread.expectEnd();
     await Promise.all([...this.#feeds].map((feed) => feed.close()));
-    this.#appends.flush();
+    this.#lock.close();
+    this.#appends.close();
     await this.#thread.close();
   }
 

@@ -5,7 +5,16 @@ import type { RecordedEvent } from '../../event-store.js';
 import { threadError } from '../../../threads/thread-error.js';
 import { checkedEvent, parseEvent } from '../../stored-event.js';
 import { SEPARATOR, storedIn } from './sqlite-protocol.js';
-import type { Answer, ChainedElement, ChainedPage, ChainedRun, OpenedFor, Page, Request } from './sqlite-protocol.js';
+import type {
+  Answer,
+  ChainedElement,
+  ChainedPage,
+  ChainedRun,
+  Fault,
+  OpenedFor,
+  Page,
+  Request,
+} from './sqlite-protocol.js';
 
 /** The worker thread that has the file open. Every request is answered, even if the thread dies. */
 export class StoreThread {
@@ -14,22 +23,31 @@ export class StoreThread {
   readonly #exited: Promise<void>;
   /** INVARIANT: the worker answers each request once and in order, so the next answer belongs to the first one here. */
   readonly #waiting: ((answer: Answer) => void)[] = [];
+  readonly #lost: (error: StoreUnavailable, isExpected: boolean) => void;
   #isClosing = false;
   /** Why no further requests are possible. */
-  #gone: string | undefined;
+  #gone: StoreUnavailable | undefined;
 
-  /** @param lost called once when no further requests are possible, after all waiting callers got their error */
-  constructor(file: string, openedFor: OpenedFor, lost: (error: StoreUnavailable) => void) {
+  /**
+   * @param lost called once when no further requests are possible, after all waiting callers got their error; also when it is
+   *   closed, as expected
+   */
+  constructor(file: string, openedFor: OpenedFor, lost: (error: StoreUnavailable, isExpected: boolean) => void) {
     this.#file = file;
+    this.#lost = lost;
     // Flags such as --input-type or --watch are meant for the process, and some would stop the thread.
     const options = { workerData: { file, openedFor }, name: 'event-store', execArgv: [] };
     const worker = new Worker(new URL('./sqlite-worker.js', import.meta.url), options);
     this.#worker = worker;
-    worker.on('message', (answer: Answer) => this.#waiting.shift()?.(answer));
-    worker.on('error', (error) => this.#lose(threadError(error).message, lost));
+    const lose = (reason: string) => this.#lose(this.#unavailable(reason));
+    worker.on('message', (message: Answer | Fault) => {
+      if (message.kind === 'fault') this.#lose(new StoreUnavailable(message.message));
+      else this.#waiting.shift()?.(message);
+    });
+    worker.on('error', (error) => lose(threadError(error).message));
     this.#exited = new Promise((resolve) => {
       worker.once('exit', () => {
-        this.#lose(this.#isClosing ? 'it is closed' : 'its thread has ended', lost);
+        lose(this.#isClosing ? 'it is closed' : 'its thread has ended');
         resolve();
       });
     });
@@ -42,13 +60,14 @@ export class StoreThread {
   async opened(): Promise<number> {
     const answer = await new Promise<Answer>((resolve) => this.#waiting.push(resolve));
     if (answer.kind === 'opened') return answer.head;
+    this.expectEnd();
     await this.#exited;
     throw new StoreUnavailable(answer.kind === 'failed' ? answer.message : `unexpected answer ${answer.kind}`);
   }
 
   /** @throws {StoreUnavailable} if the thread is gone */
   checkThere(): void {
-    if (this.#gone !== undefined) throw this.#isGone(this.#gone);
+    if (this.#gone) throw this.#gone;
   }
 
   ask(request: Request): Promise<Answer> {
@@ -56,8 +75,8 @@ export class StoreThread {
   }
 
   send(request: Request, onAnswer: (answer: Answer) => void): void {
-    if (this.#gone !== undefined) {
-      onAnswer({ kind: 'failed', message: this.#isGone(this.#gone).message });
+    if (this.#gone) {
+      onAnswer({ kind: 'failed', message: this.#gone.message });
       return;
     }
     this.#waiting.push(onAnswer);
@@ -85,6 +104,11 @@ export class StoreThread {
     );
   }
 
+  /** Refuses everything from here on. */
+  fail(message: string): void {
+    this.#lose(new StoreUnavailable(message));
+  }
+
   /** From now on it does not keep the process alive; callers that wait for an answer must do so themselves. */
   unref(): void {
     this.#worker.unref();
@@ -97,21 +121,21 @@ export class StoreThread {
 
   /** Finishes all requests, closes the file and ends the thread. */
   async close(): Promise<void> {
-    if (this.#gone === undefined) void this.ask({ kind: 'close' });
+    // After a fault as well: the thread has the file open until it ends.
+    this.#worker.postMessage({ kind: 'close' } satisfies Request);
     await this.#exited;
   }
 
-  #isGone(reason: string): StoreUnavailable {
+  #unavailable(reason: string): StoreUnavailable {
     return new StoreUnavailable(`the event store \`${this.#file}\` is not available: ${reason}`);
   }
 
-  /** The worker is gone: everybody who waits gets an error. */
-  #lose(reason: string, lost: (error: StoreUnavailable) => void): void {
-    if (this.#gone !== undefined) return;
-    this.#gone = reason;
-    const error = this.#isGone(reason);
+  /** Everybody who waits gets an error. */
+  #lose(error: StoreUnavailable): void {
+    if (this.#gone) return;
+    this.#gone = error;
     for (const onAnswer of this.#waiting.splice(0)) onAnswer({ kind: 'failed', message: error.message });
-    lost(error);
+    this.#lost(error, this.#isClosing);
   }
 }
 

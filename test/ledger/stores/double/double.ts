@@ -84,12 +84,12 @@ const CHECKPOINT_WINDOW = 32;
  * have shown, and elsewhere what their sources say; elections and replication are not in it.
  */
 export class EventStoreDouble {
-  readonly log: Log;
+  log: Log;
   /** Faults for the next appends, first come first served. */
   readonly appendFaults: AppendFault[] = [];
   /** How many of the next reads of a stream fail as unavailable, and after how many events each. */
   readonly readFaults: { readonly afterEvents: number; readonly how: 'unavailable' | 'silence' }[] = [];
-  /** Starts of reads and subscriptions of everything, as the client asked: a position, 'start' or 'end'. */
+  /** Starts of subscriptions to everything, as the client asked: a position, 'start' or 'end'. */
   readonly allReads: (bigint | 'start' | 'end')[] = [];
   /** How many reads of a stream have reached the server. */
   streamReads = 0;
@@ -106,6 +106,10 @@ export class EventStoreDouble {
   version: ServerVersion = '24.10';
   /** `MaxAppendSize`: data, metadata and types of an append. */
   maxAppendBytes = 1024 * 1024;
+  /** `MaxAppendEventSize` of KurrentDB: data, metadata and type of one event. */
+  maxEventBytes = 16 * 1024 * 1024;
+  /** gRPC's own limit on a message: a larger one ends the call with RESOURCE_EXHAUSTED. */
+  maxMessageBytes = 17 * 1024 * 1024;
   members: readonly Member[] = [];
   /** When set, this node sends whoever needs the leader there, or says that it knows of none. */
   leader: { host: string; port: number } | 'unknown' | undefined;
@@ -123,6 +127,10 @@ export class EventStoreDouble {
   readonly #live = new Set<grpc.ServerWritableStream<ReadReq, ReadResp>>();
   readonly #server = new grpc.Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
   readonly #sockets = new Set<Socket>();
+  /** Their other ends, inside. */
+  readonly #inside = new Set<Socket>();
+  /** While it hangs: lets those in who have connected meanwhile. */
+  #held: (() => void)[] | undefined;
   #relay: NetServer | undefined;
   #inner = 0;
   #port = 0;
@@ -178,6 +186,27 @@ export class EventStoreDouble {
   stall(): void {
     this.#stalled = true;
     for (const socket of this.#sockets) socket.pause();
+  }
+
+  /** Does nothing any more, as a stopped process: its kernel takes connections and bytes, until `goOn`. */
+  hang(): void {
+    this.#held ??= [];
+    for (const socket of [...this.#sockets, ...this.#inside]) socket.pause();
+  }
+
+  goOn(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const socket of [...this.#sockets, ...this.#inside]) socket.resume();
+    for (const letIn of held) letIn();
+  }
+
+  /** Comes back, on the same port, with what a backup has: a log that was copied before. */
+  async restore(backup: Log): Promise<void> {
+    await this.down();
+    this.dropSubscriptions('unavailable');
+    this.log = backup;
+    await this.up();
   }
 
   /** Resets every connection and takes no new ones until `up`. */
@@ -238,24 +267,35 @@ export class EventStoreDouble {
   }
 
   async #openRelay(): Promise<void> {
-    const relay = createServer((outside) => {
+    const letIn = (outside: Socket): void => {
       const inside = connect(this.#inner, '127.0.0.1');
       for (const socket of [outside, inside]) {
         socket.setNoDelay(true);
         socket.on('error', () => undefined);
       }
-      this.#sockets.add(outside);
-      outside.on('close', () => {
-        this.#sockets.delete(outside);
-        inside.destroy();
+      this.#inside.add(inside);
+      outside.on('close', () => inside.destroy());
+      inside.on('close', () => {
+        this.#inside.delete(inside);
+        outside.destroy();
       });
-      inside.on('close', () => outside.destroy());
       outside.on('data', (bytes) => this.#stalled || inside.write(bytes));
       inside.on('data', (bytes) => {
         // The client's slowness must reach the server, or back-pressure could not be seen here.
         if (!this.#stalled && !outside.write(bytes)) inside.pause();
       });
-      outside.on('drain', () => inside.resume());
+      outside.on('drain', () => this.#held ?? inside.resume());
+    };
+    const relay = createServer({ pauseOnConnect: true }, (outside) => {
+      outside.on('error', () => undefined);
+      this.#sockets.add(outside);
+      outside.on('close', () => this.#sockets.delete(outside));
+      const enter = (): void => {
+        letIn(outside);
+        outside.resume();
+      };
+      if (this.#held) this.#held.push(enter);
+      else enter();
     });
     await new Promise<void>((resolve, reject) => {
       relay.once('error', reject);
@@ -431,6 +471,21 @@ export class EventStoreDouble {
       (sum, { type, data, metadata }) => sum + 2 * type.length + data.length + metadata.length,
       0,
     );
+    if (size > this.maxMessageBytes) {
+      return reply.fail(wire.serverError(grpc.status.RESOURCE_EXHAUSTED, MESSAGE_TOO_LARGE));
+    }
+    const large = events.find(({ type, data, metadata }) => {
+      return type.length + data.length + metadata.length > this.maxEventBytes;
+    });
+    if (large !== undefined && size <= this.maxAppendBytes) {
+      const limit = this.maxEventBytes;
+      const text = `Event with Id: ${large.id}, Size: ${size}, exceeds Maximum Append Event Size of ${limit}.`;
+      const error = wire.serverError(grpc.status.INVALID_ARGUMENT, text, {
+        exception: 'maximum-append-event-size-exceeded',
+        'maximum-append-event-size': String(limit),
+      });
+      return reply.status({ status: wire.oversizeEvent(), error });
+    }
     if (size > this.maxAppendBytes) {
       const limit = this.maxAppendBytes;
       const error = wire.serverError(grpc.status.INVALID_ARGUMENT, `Maximum Append Size of ${limit} Exceeded.`, {
@@ -529,7 +584,6 @@ export class EventStoreDouble {
   async #readAll(call: grpc.ServerWritableStream<ReadReq, ReadResp>, options: ReadReq.Options): Promise<void> {
     const all = options.getAll();
     const start = all?.hasPosition() ? BigInt(all.getPosition()?.getCommitPosition() ?? 0) : undefined;
-    this.allReads.push(start ?? (all?.hasEnd() ? 'end' : 'start'));
     if (start !== undefined && this.log.isInsideRecord(start)) {
       if (this.version === '23.10') return void call.end();
       return void call.emit('error', insideRecord(start));
@@ -626,6 +680,8 @@ export class EventStoreDouble {
     return this.version === '23.10' ? (this.log.after(start - 1n, 1)[0]?.position ?? start) : start;
   }
 }
+
+const MESSAGE_TOO_LARGE = 'Received message exceeds the maximum configured message size.';
 
 const DROPS: Record<Exclude<Drop, 'end'>, Partial<grpc.ServiceError>> = {
   unavailable: wire.serverError(grpc.status.UNAVAILABLE, 'the server goes away'),

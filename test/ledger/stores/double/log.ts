@@ -62,6 +62,18 @@ export class Log {
   readonly #ends = new Map<bigint, bigint>();
   #end = 1_000n;
 
+  /** What a backup of it has. */
+  copy(): Log {
+    const copy = new Log();
+    copy.events = [...this.events];
+    for (const [stream, events] of this.#streams) copy.#streams.set(stream, [...events]);
+    for (const stream of this.#deleted) copy.#deleted.add(stream);
+    for (const [stream, retention] of this.#retention) copy.#retention.set(stream, retention);
+    for (const [position, end] of this.#ends) copy.#ends.set(position, end);
+    copy.#end = this.#end;
+    return copy;
+  }
+
   /** The position that the next event will get. */
   get end(): bigint {
     return this.#end;

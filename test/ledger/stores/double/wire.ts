@@ -105,6 +105,16 @@ export function oversize(limit: number): Status {
   );
 }
 
+/** KurrentDB's limit of one event, which the published client does not know: its detail does not matter. */
+export function oversizeEvent(): Status {
+  return batchError(
+    code.Code.INVALID_ARGUMENT,
+    'MaximumAppendEventSizeExceeded',
+    'event_store.client.MaximumAppendEventSizeExceeded',
+    new Uint8Array(),
+  );
+}
+
 export function uuidText(uuid: UUID | undefined): string {
   if (uuid === undefined) return '';
   const structured = uuid.getStructured();
