@@ -10,7 +10,7 @@ import {
 import { Described, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js';
 import type { Row, Rows } from './database.js';
 import { defineQuery, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
-import { elementsOf, newestFirst } from './pages.js';
+import { elementsOf, newestFirst, type Run } from './pages.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
@@ -20,6 +20,8 @@ const deliveryStates = ['pending', 'delivered', 'abandoned', 'dropped'] as const
 const mostWaiting = 10_000;
 /** The same for an endpoint of a sub-organization, as anybody may have many. */
 const mostWaitingOfSubOrganization = 1_000;
+/** If more are dropped with their endpoint, their rows stay as they are, and only the endpoint's queue ends. */
+const mostRewritten = 20;
 
 /** The current state of a delivery. */
 export interface WebhookDelivery {
@@ -56,16 +58,20 @@ type StatusEvent = Exclude<ActivityEvent, { type: 'AppProofsIssued' }>;
  * Endpoints and their deliveries: one row for each endpoint and event, created by the event itself. So the rows are
  * both the queue of deliveries and their log, and a restart loses nothing. Of each activity's pending deliveries to an endpoint, only
  * the first has a `retry_at`: looking for what is due never reads those behind it (docs/adr/0119).
+ *
+ * A paused or deleted endpoint begins another queue, and what waits in an earlier one is dropped: its rows stay as they are, since
+ * writing them takes seconds for a hundred thousand, and everybody's queries wait for that. Rows that wait for nothing have queue 0.
  */
 export const webhooksModel: ReadModel = {
   name: 'webhooks',
-  version: 2,
+  version: 3,
   tables: [
     'webhook_endpoints',
     'webhook_parents',
     'webhook_activities',
     'webhook_deliveries',
     'webhook_waiting',
+    'webhook_ended_queues',
     'webhook_logs',
   ],
   schema: `
@@ -79,22 +85,27 @@ export const webhooksModel: ReadModel = {
     CREATE TABLE webhook_activities (activity_id TEXT PRIMARY KEY, type TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE webhook_deliveries (
       endpoint_id TEXT NOT NULL, position INTEGER NOT NULL, organization_id TEXT NOT NULL, event_id TEXT NOT NULL,
-      activity_id TEXT NOT NULL, state TEXT NOT NULL, retry_at INTEGER, doc TEXT NOT NULL,
+      activity_id TEXT NOT NULL, state TEXT NOT NULL, queue INTEGER NOT NULL, retry_at INTEGER, doc TEXT NOT NULL,
       PRIMARY KEY (endpoint_id, position)
     ) WITHOUT ROWID;
-    CREATE INDEX webhook_deliveries_by_state ON webhook_deliveries (endpoint_id, state, position);
+    CREATE INDEX webhook_deliveries_by_state ON webhook_deliveries (endpoint_id, state, queue, position);
     CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries (endpoint_id, event_id);
-    CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, retry_at, position)
+    CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, queue, retry_at, position)
       WHERE state = 'pending' AND retry_at IS NOT NULL;
-    CREATE INDEX webhook_deliveries_in_order ON webhook_deliveries (endpoint_id, activity_id, position)
+    CREATE INDEX webhook_deliveries_in_order ON webhook_deliveries (endpoint_id, queue, activity_id, position)
       WHERE state = 'pending';
-    CREATE TABLE webhook_waiting (endpoint_id TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
-    INSERT INTO webhook_waiting VALUES ('', 0);
+    CREATE TABLE webhook_waiting (
+      endpoint_id TEXT PRIMARY KEY, organization_id TEXT NOT NULL, queue INTEGER NOT NULL, count INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX webhook_waiting_some ON webhook_waiting (endpoint_id) WHERE count > 0;
+    INSERT INTO webhook_waiting VALUES ('', '', 0, 0);
+    CREATE TABLE webhook_ended_queues (endpoint_id TEXT, queue INTEGER, PRIMARY KEY (endpoint_id, queue)) WITHOUT ROWID;
     CREATE TRIGGER webhook_delivery_begins AFTER INSERT ON webhook_deliveries WHEN new.state = 'pending'
       BEGIN UPDATE webhook_waiting SET count = count + 1 WHERE endpoint_id IN ('', new.endpoint_id); END;
-    CREATE TRIGGER webhook_delivery_changes AFTER UPDATE OF state ON webhook_deliveries WHEN new.state <> old.state
-      BEGIN UPDATE webhook_waiting SET count = count + (new.state = 'pending') - (old.state = 'pending')
-      WHERE endpoint_id IN ('', new.endpoint_id); END;
+    CREATE TRIGGER webhook_delivery_changes AFTER UPDATE OF queue ON webhook_deliveries WHEN new.queue <> old.queue
+      BEGIN UPDATE webhook_waiting SET count = count + (
+        SELECT (new.queue = queue) - (old.queue = queue) FROM webhook_waiting WHERE endpoint_id = new.endpoint_id
+      ) WHERE endpoint_id IN ('', new.endpoint_id); END;
     CREATE TABLE webhook_logs (organization_id TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROWID;`,
 
   project(rows, events) {
@@ -136,7 +147,11 @@ class Batch {
           position,
           JSON.stringify(event.data),
         );
-        this.rows.run('INSERT OR IGNORE INTO webhook_waiting VALUES (?, 0)', event.data.endpointId);
+        this.rows.run(
+          'INSERT OR IGNORE INTO webhook_waiting VALUES (?, ?, 1, 0)',
+          event.data.endpointId,
+          organizationId,
+        );
         this.hasEndpoints = true;
         this.endpoints.delete(organizationId);
         return;
@@ -192,12 +207,22 @@ class Batch {
     this.drop(endpointId);
   }
 
+  /** Drops all that waits for an endpoint; takes no longer for much than for little, because nobody waits for that. */
   private drop(endpointId: string): void {
-    this.rows.run(
-      `UPDATE webhook_deliveries SET state = 'dropped', doc = json_set(doc, '$.state', 'dropped')
-       WHERE endpoint_id = ? AND state = 'pending'`,
-      endpointId,
-    );
+    const { rows } = this;
+    const { queue, count } = waitingFor(rows, endpointId);
+    if (count <= mostRewritten) {
+      rows.run(
+        `UPDATE webhook_deliveries SET state = 'dropped', queue = 0, retry_at = NULL, doc = json_set(doc, '$.state', 'dropped')
+         WHERE endpoint_id = ? AND state = 'pending' AND queue = ?`,
+        endpointId,
+        queue,
+      );
+      return;
+    }
+    rows.run('INSERT INTO webhook_ended_queues VALUES (?, ?)', endpointId, queue);
+    rows.run('UPDATE webhook_waiting SET queue = queue + 1, count = 0 WHERE endpoint_id = ?', endpointId);
+    rows.run(`UPDATE webhook_waiting SET count = count - ? WHERE endpoint_id = ''`, count);
   }
 
   /** An activity has reached a status: subscribed endpoints have to be notified. */
@@ -212,6 +237,7 @@ class Batch {
       for (const endpoint of this.endpointsOf(owner)) {
         if (!wantsActivityUpdate(endpoint, { type, status })) continue;
         const { endpointId } = endpoint;
+        const { queue } = waitingFor(this.rows, endpointId);
         const delivery: WebhookDelivery = {
           organizationId: owner,
           endpointId,
@@ -229,9 +255,9 @@ class Batch {
           updatedAt: at,
         };
         this.rows.run(
-          `INSERT OR IGNORE INTO webhook_deliveries VALUES (?, ?, ?, ?, ?, ?, CASE WHEN EXISTS (
+          `INSERT OR IGNORE INTO webhook_deliveries VALUES (?, ?, ?, ?, ?, ?, ?, CASE WHEN EXISTS (
              SELECT 1 FROM webhook_deliveries INDEXED BY webhook_deliveries_in_order
-             WHERE endpoint_id = ? AND activity_id = ? AND state = 'pending'
+             WHERE endpoint_id = ? AND queue = ? AND activity_id = ? AND state = 'pending'
            ) THEN NULL ELSE ? END, ?)`,
           endpointId,
           position,
@@ -239,7 +265,9 @@ class Batch {
           id,
           activityId,
           delivery.state,
+          queue,
           endpointId,
+          queue,
           activityId,
           delivery.retryAt,
           JSON.stringify(delivery),
@@ -249,21 +277,22 @@ class Batch {
     }
   }
 
-  /** Pausing or deleting an endpoint drops all that waits for it in one transaction, so that much may not wait. */
   private dropOldest(endpointId: string, most: number): void {
-    const beyond = waitingFor(this.rows, endpointId) - most;
+    const { queue, count } = waitingFor(this.rows, endpointId);
+    const beyond = count - most;
     if (beyond <= 0) return;
     const oldest = this.rows.all(
       `SELECT position, doc FROM webhook_deliveries INDEXED BY webhook_deliveries_by_state
-       WHERE endpoint_id = ? AND state = 'pending' ORDER BY position LIMIT ?`,
+       WHERE endpoint_id = ? AND state = 'pending' AND queue = ? ORDER BY position LIMIT ?`,
       endpointId,
+      queue,
       beyond,
     );
     for (const { position, doc } of oldest) {
       const reason = `more than ${most} deliveries were waiting for this endpoint`;
       const dropped: WebhookDelivery = { ...readDelivery(doc), state: 'dropped', reason };
       this.rows.run(
-        `UPDATE webhook_deliveries SET state = 'dropped', retry_at = NULL, doc = ? WHERE endpoint_id = ? AND position = ?`,
+        `UPDATE webhook_deliveries SET state = 'dropped', queue = 0, retry_at = NULL, doc = ? WHERE endpoint_id = ? AND position = ?`,
         JSON.stringify(dropped),
         endpointId,
         BigInt(position!),
@@ -276,7 +305,7 @@ class Batch {
     const { endpointId, eventId } = event.data;
     const row = this.rows.get(
       // Without a hint, SQLite may walk all deliveries to the endpoint.
-      `SELECT position, doc FROM webhook_deliveries INDEXED BY webhook_deliveries_by_event
+      `SELECT position, queue, doc FROM webhook_deliveries INDEXED BY webhook_deliveries_by_event
        WHERE endpoint_id = ? AND event_id = ? AND organization_id = ?`,
       endpointId,
       eventId,
@@ -289,9 +318,12 @@ class Batch {
       if (!endpoint?.isActive) return;
     }
     const settled = settledBy(delivery, event, at);
+    const isAgain = event.type === 'WebhookRedeliveryRequested';
+    const queue = isAgain ? waitingFor(this.rows, endpointId).queue : Number(row['queue']);
     this.rows.run(
-      'UPDATE webhook_deliveries SET state = ?, retry_at = NULL, doc = ? WHERE endpoint_id = ? AND position = ?',
+      'UPDATE webhook_deliveries SET state = ?, queue = ?, retry_at = NULL, doc = ? WHERE endpoint_id = ? AND position = ?',
       settled.state,
+      settled.state === 'pending' ? queue : 0,
       JSON.stringify(settled),
       endpointId,
       BigInt(row['position']!),
@@ -306,8 +338,9 @@ class Batch {
   private letFirstGo({ endpointId, activityId }: WebhookDelivery): void {
     const [first, second] = this.rows.all(
       `SELECT position, retry_at, doc FROM webhook_deliveries INDEXED BY webhook_deliveries_in_order
-       WHERE endpoint_id = ? AND activity_id = ? AND state = 'pending' ORDER BY position LIMIT 2`,
+       WHERE endpoint_id = ? AND queue = ? AND activity_id = ? AND state = 'pending' ORDER BY position LIMIT 2`,
       endpointId,
+      waitingFor(this.rows, endpointId).queue,
       activityId,
     );
     const set = (row: Row, retryAt: number | null): void =>
@@ -403,11 +436,14 @@ interface EndpointWithDeliveries {
 export function* endpointsWithDeliveries(rows: Rows, after = ''): Generator<EndpointWithDeliveries, void, undefined> {
   for (let last = after; ;) {
     const row = rows.get(
-      `SELECT waiting.endpoint_id, waiting.organization_id, parent_id, retry_at
-       FROM webhook_deliveries AS waiting INDEXED BY webhook_deliveries_due
+      `SELECT endpoint_id, waiting.organization_id, parent_id, (
+         SELECT min(retry_at) FROM webhook_deliveries AS due INDEXED BY webhook_deliveries_due
+         WHERE due.endpoint_id = waiting.endpoint_id AND due.queue = waiting.queue
+           AND state = 'pending' AND retry_at IS NOT NULL
+       ) AS retry_at
+       FROM webhook_waiting AS waiting INDEXED BY webhook_waiting_some
        LEFT JOIN webhook_parents AS parents ON parents.organization_id = waiting.organization_id
-       WHERE waiting.state = 'pending' AND waiting.retry_at IS NOT NULL AND waiting.endpoint_id > ?
-       ORDER BY waiting.endpoint_id, retry_at LIMIT 1`,
+       WHERE count > 0 AND endpoint_id > ? ORDER BY endpoint_id LIMIT 1`,
       last,
     );
     if (!row) return;
@@ -424,12 +460,13 @@ export function* endpointsWithDeliveries(rows: Rows, after = ''): Generator<Endp
 
 /** Number of waiting deliveries, including retries. */
 export function pendingDeliveries(rows: Rows): number {
-  return waitingFor(rows, '');
+  return waitingFor(rows, '').count;
 }
 
-/** Number of deliveries waiting for an endpoint, or for all of them under the empty id. */
-function waitingFor(rows: Rows, endpointId: string): number {
-  return Number(rows.get('SELECT count FROM webhook_waiting WHERE endpoint_id = ?', endpointId)?.['count'] ?? 0);
+/** The queue of an endpoint, and the number of deliveries in it; under the empty id, those of all. */
+function waitingFor(rows: Rows, endpointId: string): { readonly queue: number; readonly count: number } {
+  const row = rows.get('SELECT queue, count FROM webhook_waiting WHERE endpoint_id = ?', endpointId);
+  return { queue: Number(row?.['queue'] ?? 0), count: Number(row?.['count'] ?? 0) };
 }
 
 /**
@@ -447,10 +484,11 @@ export function dueDeliveries(
   return rows
     .all(
       `SELECT doc FROM webhook_deliveries INDEXED BY webhook_deliveries_due
-       WHERE endpoint_id = ? AND state = 'pending' AND retry_at <= ?
+       WHERE endpoint_id = ? AND queue = ? AND state = 'pending' AND retry_at <= ?
          AND event_id NOT IN (SELECT value FROM json_each(?))
        ORDER BY retry_at, position LIMIT ?`,
       endpointId,
+      waitingFor(rows, endpointId).queue,
       now,
       JSON.stringify(except),
       limit,
@@ -588,6 +626,7 @@ export const listWebhookDeliveries = defineQuery({
         `no webhook endpoint \`${endpointId}\` in organization \`${organizationId}\`: ` + `see list_webhook_endpoints`,
       );
     }
+    const { queue } = waitingFor(rows, endpointId);
     const positionOf = (eventId: string): bigint | undefined => {
       const sql = `SELECT position FROM webhook_deliveries INDEXED BY webhook_deliveries_by_event
         WHERE endpoint_id = ? AND event_id = ?`;
@@ -600,19 +639,41 @@ export const listWebhookDeliveries = defineQuery({
         table: 'webhook_deliveries',
         column: 'position',
         order: 'position',
-        runs: [{ endpoint_id: endpointId, ...(filterByState === undefined ? {} : { state: filterByState }) }],
+        runs: runsOf(rows, endpointId, { state: filterByState, queue }),
         orderOf: positionOf,
       },
       paginationOptions,
     );
-    const read = (at: string) => deliveryResource(deliveryAt(rows, endpointId, BigInt(at)));
+    const read = (at: string) => deliveryResource(deliveryAt(rows, endpointId, { position: BigInt(at), queue }));
     return { webhookDeliveries: await page(elementsOf(found, read)) };
   },
 });
 
-function deliveryAt(rows: Rows, endpointId: string, position: bigint): WebhookDelivery {
-  const sql = 'SELECT doc FROM webhook_deliveries WHERE endpoint_id = ? AND position = ?';
-  return readDelivery(rows.get(sql, endpointId, position)?.['doc']);
+/** The parts of a list of deliveries in a state, of an endpoint with this queue; what waits in an earlier one is dropped. */
+function runsOf(
+  rows: Rows,
+  endpointId: string,
+  { state, queue }: { readonly state: string | undefined; readonly queue: number },
+): readonly Run[] {
+  const of = { endpoint_id: endpointId };
+  if (state === undefined) return [of];
+  if (state === 'pending') return [{ ...of, state, queue: String(queue) }];
+  const run = { ...of, state, queue: '0' };
+  if (state !== 'dropped') return [run];
+  const ended = rows.all('SELECT queue FROM webhook_ended_queues WHERE endpoint_id = ?', endpointId);
+  return [run, ...ended.map((row) => ({ ...of, state: 'pending', queue: String(row['queue']) }))];
+}
+
+function deliveryAt(
+  rows: Rows,
+  endpointId: string,
+  { position, queue }: { readonly position: bigint; readonly queue: number },
+): WebhookDelivery {
+  const sql = 'SELECT queue, doc FROM webhook_deliveries WHERE endpoint_id = ? AND position = ?';
+  const row = rows.get(sql, endpointId, position)!;
+  const delivery = readDelivery(row['doc']);
+  const isDropped = delivery.state === 'pending' && Number(row['queue']) !== queue;
+  return isDropped ? { ...delivery, state: 'dropped' } : delivery;
 }
 
 function deliveryResource(delivery: WebhookDelivery): WebhookDeliveryShape {

@@ -3,10 +3,12 @@ import type { ReadModelDatabase } from '../../src/read-models/database.js';
 import {
   dueDeliveries,
   endpointsWithDeliveries,
+  listWebhookDeliveries,
   pendingDeliveries,
   webhooksModel,
 } from '../../src/read-models/webhooks.js';
-import { rowsOf } from './projected.js';
+import { isPage } from '../../src/read-models/pages.js';
+import { rowsAlone, rowsOf } from './projected.js';
 import { WebhookHistory } from './webhook-history.js';
 
 const now = 1_000_000;
@@ -88,6 +90,60 @@ test('nothing is due of what was dropped, and what happens afterwards does not w
   expect(due(events)).toEqual(ids(b[0]));
   const rows = rowsOf(webhooksModel, events);
   expect([pendingDeliveries(rows), [...endpointsWithDeliveries(rows)].length]).toEqual([2, 1]);
+});
+
+test('dropping what waits writes few rows, however many it is', () => {
+  const events = [begun, ...history.waits('a', 1), ...history.waits('b', 199)];
+  const [first] = events.slice(1);
+  const stopped = [...events, history.stops()];
+  const written = (upTo: readonly RecordedEvent[]) =>
+    Number(rowsOf(webhooksModel, upTo).get('SELECT total_changes() AS count')!['count']);
+  expect(written(stopped) - written(events)).toBeLessThan(20);
+  const later = [history.goesOn(), ...history.waits('c', 0), history.delivered(first!), history.requestedAgain(first!)];
+  const rows = rowsOf(webhooksModel, [...stopped, ...later]);
+  expect(pendingDeliveries(rows)).toBe(2);
+  expect(dueIn(rows)).toEqual(ids(first, later[1]));
+  expect([...endpointsWithDeliveries(rows)].map(({ dueAt }) => dueAt)).toEqual([0]);
+});
+
+test('a list shows as dropped what waited when its endpoint was stopped', async () => {
+  const a = history.waits('a', 49);
+  const b = history.waits('b', 1);
+  const events = [
+    begun,
+    ...a,
+    history.delivered(a[0]!),
+    history.stops(),
+    history.goesOn(),
+    ...b,
+    history.delivered(b[0]!),
+  ];
+  const rows = rowsOf(webhooksModel, events);
+  const { organizationId, endpointId } = history;
+  const listed = async (filterByState?: string, after?: string) => {
+    const request = {
+      organizationId,
+      endpointId,
+      ...(filterByState === undefined ? {} : { filterByState }),
+      paginationOptions: { limit: '30', ...(after === undefined ? {} : { after }) },
+    };
+    const { webhookDeliveries } = await listWebhookDeliveries.answer(request, rowsAlone(rows, organizationId));
+    if (!isPage(webhookDeliveries)) throw new Error('the list is not a page');
+    return webhookDeliveries.texts.map((text) => {
+      const { eventId, state } = JSON.parse(String(text)) as { readonly eventId: string; readonly state: string };
+      return [eventId, state];
+    });
+  };
+  const as = (state: string, ...of: readonly RecordedEvent[]) => of.map(({ id }) => [id, state]).reverse();
+  expect(await listed('pending')).toEqual(as('pending', b[1]!));
+  expect(await listed('delivered')).toEqual(as('delivered', a[0]!, b[0]!));
+  expect(await listed('dropped')).toEqual(as('dropped', ...a.slice(20)));
+  expect(await listed('dropped', a[20]!.id)).toEqual(as('dropped', ...a.slice(1, 20)));
+  expect((await listed()).slice(0, 3)).toEqual([
+    ...as('pending', b[1]!),
+    ...as('delivered', b[0]!),
+    ...as('dropped', a[49]!),
+  ]);
 });
 
 test.each([

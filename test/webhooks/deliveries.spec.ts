@@ -27,8 +27,9 @@ function pending(number: number, retryAt: number): void {
   const times = { retryAt, since: at, createdAt: at, updatedAt: at };
   const activity = { activityId: id(1), activityType: 'A', activityStatus: 'ACTIVITY_STATUS_COMPLETED', revision: 0 };
   const source = { organizationId, endpointId, eventId: id(2), sourceOrganizationId: organizationId };
+  rows.run('INSERT OR IGNORE INTO webhook_waiting VALUES (?, ?, 1, 0)', endpointId, organizationId);
   rows.run(
-    `INSERT INTO webhook_deliveries VALUES (?, ?, ?, ?, ?, 'pending', ?, ?)`,
+    `INSERT INTO webhook_deliveries VALUES (?, ?, ?, ?, ?, 'pending', 1, ?, ?)`,
     endpointId,
     number,
     organizationId,
