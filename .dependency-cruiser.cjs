@@ -198,6 +198,7 @@ module.exports = {
     ),
     only('delivery-knows-settings', 'mail, SMS, the outbox, their texts', '^src/delivery/', [
       '^src/fairness/',
+      '^src/http-client/',
       '^src/config/',
       '^src/domain/(contact-key|errors)\\.ts$',
       '^src/domain/organization/(clock-mends|event|message-senders|open-activities|organization|users)\\.ts$',

@@ -1,88 +1,55 @@
-import { request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
-import { codeOf, DeliveryFailed } from './delivery.js';
+import { codeOf, GuardedFetchError, type GuardedRequest } from '../http-client/guarded-request.js';
+import type { OutboundHttp } from '../http-client/outbound-http.js';
+import { DeliveryFailed } from './delivery.js';
 
 /** Largest response that is read, in bytes. */
-const maxAnswer = 64 * 1024;
+const maxBytes = 64 * 1024;
 /** Longest wait that a server may request, in seconds. */
 const maxRetryAfter = 3_600;
+/** Longer than any attempt may take, which ends by its signal, in milliseconds. */
+const timeoutMs = 60_000;
 
 /**
- * Posts once, follows no redirect, and verifies certificates. Resolves with the text of a successful response.
- * @param options.ca additional certificate authorities, PEM
- * @param options.detailOf finds a number worth reporting in an unsuccessful response
+ * Posts once, follows no redirect, and verifies certificates. Resolves once the response is a success.
+ * @param options.detailOf finds a number worth reporting in an unsuccessful response; without it, only the status is read
  * @throws {DeliveryFailed} retryable for 429, 5xx and everything below HTTP
  */
 export async function post(
+  http: OutboundHttp,
   url: URL,
-  headers: Readonly<Record<string, string>>,
-  body: string,
-  options: {
-    readonly signal: AbortSignal;
-    readonly ca?: string | undefined;
+  {
+    detailOf,
+    ...message
+  }: Required<Pick<GuardedRequest, 'headers' | 'body' | 'signal'>> & {
     readonly detailOf?: (answer: string) => string | undefined;
   },
-): Promise<string> {
-  const bytes = Buffer.from(body);
-  const { status, retryAfter, answer } = await exchange(url, headers, bytes, options.signal, options.ca);
-  if (status >= 200 && status < 300) return answer;
+): Promise<void> {
+  const { status, headers, body } = await send(http, url, message, detailOf === undefined);
+  if (status >= 200 && status < 300) return;
   // Never the response's text: a gateway may repeat the message that it was given.
-  const detail = options.detailOf?.(answer);
+  const detail = detailOf?.(Buffer.from(body).toString('utf8'));
+  const retryAfter = headers['retry-after'] ?? '';
   throw new DeliveryFailed(`${url.host} answered ${status}${detail === undefined ? '' : ` (${detail})`}`, {
     retryable: status === 429 || status >= 500,
     retryAfterMs: /^\d{1,6}$/.test(retryAfter) ? Math.min(Number(retryAfter), maxRetryAfter) * 1_000 : undefined,
   });
 }
 
-interface Exchange {
-  readonly status: number;
-  readonly retryAfter: string;
-  readonly answer: string;
-}
-
-function exchange(
-  url: URL,
-  headers: Readonly<Record<string, string>>,
-  body: Buffer,
-  signal: AbortSignal,
-  ca: string | undefined,
-): Promise<Exchange> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: Error): void =>
-      reject(new DeliveryFailed(`${url.host} could not be used (${codeOf(error)})`, { retryable: true }));
-    const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(
-      url,
-      {
-        method: 'POST',
-        headers: { 'User-Agent': 'countersign', ...headers, 'Content-Length': body.length },
-        signal,
-        // A new connection each time: a kept one may close during the request, and then nobody knows what arrived.
-        agent: false,
-        ...(ca === undefined ? {} : { ca }),
-      },
-      (response) => {
-        const pieces: Buffer[] = [];
-        let size = 0;
-        const done = (): void =>
-          resolve({
-            status: response.statusCode ?? 0,
-            retryAfter: response.headers['retry-after'] ?? '',
-            answer: Buffer.concat(pieces).toString('utf8'),
-          });
-        response.on('data', (piece: Buffer) => {
-          size += piece.length;
-          if (size <= maxAnswer) pieces.push(piece);
-          else {
-            // The status is known, and only that matters.
-            done();
-            request.destroy();
-          }
-        });
-        response.on('end', done);
-        response.on('error', fail);
-      },
-    );
-    request.on('error', fail);
-    request.end(body);
-  });
+async function send(http: OutboundHttp, url: URL, message: GuardedRequest, isStatusEnough: boolean) {
+  const read = isStatusEnough ? ({ statusOnly: true } as const) : { maxBytes };
+  try {
+    return await http.fetch(url.href, {
+      ...message,
+      ...read,
+      method: 'POST',
+      headers: { 'user-agent': 'countersign', ...message.headers },
+      timeoutMs,
+    });
+  } catch (error) {
+    if (!(error instanceof GuardedFetchError)) throw error;
+    const { rule, cause } = error;
+    const why = cause === undefined ? rule : codeOf(cause);
+    // A response that is too large may be about an outage, too.
+    throw new DeliveryFailed(`${url.host} could not be used (${why})`, { retryable: error.mayPass || rule === 'size' });
+  }
 }

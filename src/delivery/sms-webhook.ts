@@ -1,5 +1,6 @@
 import type { SmsGateway } from '../config/messages.js';
 import type { AcceptedMessage, Carrier } from './delivery.js';
+import { OutboundHttp } from '../http-client/outbound-http.js';
 import { post } from './http-post.js';
 
 type Webhook = Extract<SmsGateway, { kind: 'webhook' }>;
@@ -12,25 +13,25 @@ type Twilio = Extract<SmsGateway, { kind: 'twilio' }>;
 export class SmsWebhookCarrier implements Carrier {
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #ca: string | undefined;
+  readonly #http: OutboundHttp;
 
-  /** @param options.ca additional certificate authorities, PEM */
+  /** @param options.ca certificate authorities in place of the system's, PEM */
   constructor({ url }: Webhook, options: { readonly ca?: string } = {}) {
     this.#url = new URL(url);
     const { username, password } = this.#url;
     this.#url.username = '';
     this.#url.password = '';
     this.#headers = username === '' ? {} : basic(decodeURIComponent(username), decodeURIComponent(password));
-    this.#ca = options.ca;
+    this.#http = operatorsHttp(options.ca);
   }
 
   async carry({ id, to, text, otpId }: AcceptedMessage, signal: AbortSignal): Promise<void> {
     const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': id, ...this.#headers };
-    await post(this.#url, headers, JSON.stringify({ id, to, text, otpId }), { signal, ca: this.#ca });
+    await post(this.#http, this.#url, { headers, body: JSON.stringify({ id, to, text, otpId }), signal });
   }
 
-  async close(): Promise<void> {
-    // Every message has its own connection, which closes with it.
+  close(): Promise<void> {
+    return this.#http.close();
   }
 }
 
@@ -39,26 +40,31 @@ export class TwilioCarrier implements Carrier {
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #sender: Readonly<Record<string, string>>;
-  readonly #ca: string | undefined;
+  readonly #http: OutboundHttp;
 
-  /** @param options.ca additional certificate authorities, PEM */
+  /** @param options.ca certificate authorities in place of the system's, PEM */
   constructor({ host, accountSid, authToken, sender }: Twilio, options: { readonly ca?: string } = {}) {
     this.#url = new URL(`https://${host}/2010-04-01/Accounts/${accountSid}/Messages.json`);
     this.#headers = { ...basic(accountSid, authToken), 'Content-Type': 'application/x-www-form-urlencoded' };
     // A messaging service chooses the number itself.
     this.#sender = /^MG[0-9a-f]{32}$/i.test(sender) ? { MessagingServiceSid: sender } : { From: sender };
-    this.#ca = options.ca;
+    this.#http = operatorsHttp(options.ca);
   }
 
   async carry({ to, text }: AcceptedMessage, signal: AbortSignal): Promise<void> {
     const form = new URLSearchParams({ To: to, ...this.#sender, Body: text });
-    await post(this.#url, this.#headers, form.toString(), { signal, ca: this.#ca, detailOf: twilioError });
+    const request = { headers: this.#headers, body: form.toString(), signal };
+    await post(this.#http, this.#url, { ...request, detailOf: twilioError });
   }
 
-  async close(): Promise<void> {
-    // Every message has its own connection, which closes with it.
+  close(): Promise<void> {
+    return this.#http.close();
   }
 }
+
+/** The gateway's host is the operator's choice, and may be inside; its responses are foreign all the same. */
+const operatorsHttp = (ca: string | undefined): OutboundHttp =>
+  new OutboundHttp({ allowPrivateNetwork: true, ...(ca === undefined ? {} : { trustedCertificates: ca }) });
 
 const basic = (user: string, password: string): Record<string, string> => ({
   Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,

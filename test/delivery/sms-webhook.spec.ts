@@ -127,7 +127,7 @@ describe('a webhook', () => {
   it('that is down, hangs up or sends for ever', async () => {
     const { port } = await gateway((response) => void response.socket?.destroy());
     const reason = await failure(carry(new SmsWebhookCarrier({ kind: 'webhook', url: `http://127.0.0.1:${port}/` })));
-    expect(reason).toMatchObject({ message: `127.0.0.1:${port} could not be used (ECONNRESET)`, retryable: true });
+    expect(reason).toMatchObject({ message: `127.0.0.1:${port} could not be used (UND_ERR_SOCKET)`, retryable: true });
 
     const endless = await gateway((response) => {
       response.writeHead(503);
