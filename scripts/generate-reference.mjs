@@ -523,7 +523,7 @@ function eventsPage() {
         ['`organization-<id>`', "an activity's life and its effects, in one append at the revision that was read"],
         [
           '`denials-<id>`',
-          'denied requests: who tried what; never folded; at most 60 a minute are recorded, the rest counted',
+          'denied requests: who tried what; never folded; at most 60 a minute and 10 MB a day are recorded, the rest counted',
         ],
         ['`claims-<id>`', 'the order in which keys, contacts and identities were proved under a parent; never folded'],
         [

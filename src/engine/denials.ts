@@ -11,6 +11,9 @@ import type { SubmitRequest } from './requests.js';
 
 /** Denials of one organization recorded individually per minute; more are only counted. */
 const perMinute = 60;
+/** UTF-8 bytes of request bodies recorded with the denials of one organization a day; beyond, denials are only counted. */
+const bytesPerDay = 10_000_000;
+const dayMs = 24 * 60 * 60 * 1_000;
 /** Attempts at an append after another coordinator was first. */
 const maxAttempts = 5;
 /** Longest request body that a denial keeps, in characters. */
@@ -23,6 +26,8 @@ interface DenialStream {
   hash: string;
   windowStart: number;
   inWindow: number;
+  dayStart: number;
+  bytesInDay: number;
   omitted: number;
   /** Denials being appended. */
   waiting: number;
@@ -74,6 +79,8 @@ export class DenialLog {
       hash: emptyTail.hash,
       windowStart: 0,
       inWindow: 0,
+      dayStart: 0,
+      bytesInDay: 0,
       omitted: 0,
       waiting: 0,
       tail: Promise.resolve(),
@@ -103,19 +110,26 @@ export class DenialLog {
       stream.windowStart = at;
       stream.inWindow = 0;
     }
+    if (at - stream.dayStart >= dayMs) {
+      stream.dayStart = at;
+      stream.bytesInDay = 0;
+    }
+    const { version, fingerprint, text, stamp, timestampMs } = request;
+    // Half a surrogate pair is not valid text and could not be hashed.
+    const message = text.slice(0, maxMessage).replace(/[\ud800-\udbff]$/, '');
+    const bytes = Buffer.byteLength(message);
     stream.inWindow += 1;
-    if (stream.inWindow > perMinute) {
+    if (stream.inWindow > perMinute || stream.bytesInDay + bytes > bytesPerDay) {
       stream.omitted += 1;
       return;
     }
-    const { version, fingerprint, text, stamp, timestampMs } = request;
+    stream.bytesInDay += bytes;
     const data: DenialEvent['data'] = {
       type: version.type,
       userId,
       fingerprint,
       timestampMs,
-      // Half a surrogate pair is not valid text and could not be hashed.
-      message: text.slice(0, maxMessage).replace(/[\ud800-\udbff]$/, ''),
+      message,
       scheme: stamp.scheme,
       ...(stamp.kind === 'webauthn' ? { credentialId: stamp.credentialId } : { publicKey: stamp.publicKey }),
       signature: stamp.signature,

@@ -64,6 +64,23 @@ describe('the log of denials', () => {
     expect(lengths).toEqual([65_536, 65_535]);
   });
 
+  test('keeps 10 MB of bodies a day, and counts the denials beyond', async () => {
+    const store = new InMemoryEventStore();
+    const clock = new ManualClock(startedAt);
+    const log = new DenialLog(store, clock);
+    const denied = () => log.record(organizationId, 'user', { ...request, text: 'x'.repeat(65_536) }, denial);
+    for (let count = 0; count < 200; count++) {
+      await denied();
+      clock.advance('2s');
+    }
+    clock.advance('24h');
+    await denied();
+    const recorded: unknown[] = [];
+    for await (const { data } of store.read(`denials-${organizationId}`)) recorded.push(data);
+    expect(recorded).toHaveLength(153);
+    expect(recorded.at(-1)).toMatchObject({ omittedBefore: 48 });
+  });
+
   test('reads on from what is known, not from its beginning', async () => {
     const from: (number | undefined)[] = [];
     const store = new (class extends InMemoryEventStore {
