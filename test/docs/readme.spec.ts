@@ -107,10 +107,12 @@ test('the reference has every setting, with its default and words', () => {
   expect(rows).toEqual(settings.map((setting) => [...setting]));
 });
 
-test('the example that the README begins with is the one that runs, and prints what it shows', async () => {
+test('the first example of the guide to the harness is the one that runs, and prints what it shows', async () => {
   const file = 'examples/two-approvals.mjs';
   const { stdout } = await promisify(execFile)(process.execPath, [join(root, file)], { cwd: root, timeout: 60_000 });
-  expect(read('README.md')).toContain(`\`\`\`js\n${shown(file)}\`\`\`\n\n\`\`\`\n${stdout.replace(/ +$/gm, '')}\`\`\``);
+  expect(read('docs/how-to/test-with-the-harness.md')).toContain(
+    `\`\`\`js\n${shown(file)}\`\`\`\n\n\`\`\`\n${stdout.replace(/ +$/gm, '')}\`\`\``,
+  );
 });
 
 test('the first start prints what the README shows', async () => {
@@ -147,9 +149,9 @@ test('every decision is listed', () => {
   for (const file of files) expect(read('docs/adr/README.md')).toContain(`(${file})`);
 });
 
-describe('the first request of the README', () => {
-  test('is that of the script', () => {
-    expect(read('README.md')).toContain(`\`\`\`js\n${shown('scripts/first-request.mjs')}\`\`\``);
+describe('the guide to a first request', () => {
+  test('shows the script', () => {
+    expect(read('docs/how-to/send-a-request.md')).toContain(`\`\`\`js\n${shown('scripts/first-request.mjs')}\`\`\``);
   });
 
   test('runs against a server, and shows what was recorded', async () => {
