@@ -63,7 +63,9 @@ type InTurn<Input, Output> = <Made>(
 const inTurn =
   <Input, Output>(families: Families, run: RunTask<Input, Output>): InTurn<Input, Output> =>
   (whose, work) =>
-    families.inTurn(whose, () => work((input, ...transfer) => run(organizationPath(whose.family), input, transfer)));
+    families.inTurn(whose, () =>
+      work((input, ...transfer) => run(organizationPath(whose.family), () => input, transfer)),
+    );
 
 const usualLongestMs = 30_000;
 /** The steps of a what-if take a third of this. */
@@ -93,7 +95,7 @@ export class QueryTasks {
         longestMs = usualLongestMs,
         families = new Families(ofFamily, `${noun.many} in progress or waiting`),
       } = {},
-    ) => inTurn(families, pool.kind(name, { threads: 1, longestMs, noun }));
+    ) => inTurn(families, pool.kind(name, { most: 1, longestMs, noun }));
     const aboutPolicies = { families: new Families(8, 'questions about policies in progress or waiting') };
     this.#run = {
       pages: kind('pages', { one: 'the page of events', many: 'pages of events' }),

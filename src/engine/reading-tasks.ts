@@ -19,11 +19,8 @@ export class ReadingTasks {
 
   /** @param threads by default one less than the machine has cores, up to four */
   constructor(pool: CoordinatorPool, threads = usualThreads) {
-    const noun = {
-      one: 'the decoded input',
-      many: 'large transactions and interfaces waiting to be read',
-    };
-    this.#run = pool.kind('read', { threads, ofFamily: Math.max(1, Math.floor(threads / 2)), longestMs, noun });
+    const noun = { one: 'the decoded input', many: 'large transactions and interfaces' };
+    this.#run = pool.kind('read', { most: threads, ofFamily: Math.max(1, Math.floor(threads / 2)), longestMs, noun });
   }
 
   /**
@@ -32,7 +29,7 @@ export class ReadingTasks {
    */
   async read(job: ToRead, path: QueuePath): Promise<ReadingOutcome> {
     try {
-      return outcomeIn(await this.#run(path, job));
+      return outcomeIn(await this.#run(path, () => job));
     } catch (error) {
       // A mistake of ours in a decoder: whoever sent this may not keep others from theirs.
       throw error instanceof CoordinatorError ? error : unavailable('the thread that read it failed');

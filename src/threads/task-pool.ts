@@ -12,15 +12,22 @@ interface TaskPoolOptions {
   readonly file: URL;
   /** Memory of each thread, in MiB; a thread that exceeds it ends, the process does not. */
   readonly heapMib: number;
+  /**
+   * Tasks that a thread has at the same time, by default one. With more it need not wait for the main thread between two, and
+   * they are lost together.
+   */
+  readonly atOnce?: number;
   /** Maximum duration of any task, in milliseconds, if shorter than that of its kind. */
   readonly longestMs?: number;
 }
 
 export interface Kind {
-  /** Tasks that run at the same time. */
-  readonly threads: number;
-  /** Tasks of one family of organizations that run at the same time; all of them unless given. */
+  /** Tasks in progress at the same time. */
+  readonly most: number;
+  /** Those of one family of organizations; all of them unless given. */
   readonly ofFamily?: number;
+  /** Tasks in progress or waiting. */
+  readonly mostWaiting?: number;
   /** Maximum duration, in milliseconds. */
   readonly longestMs: number;
   /** What one task makes, and what several are, for refusals. */
@@ -30,16 +37,19 @@ export interface Kind {
 type InputOf<Each> = Each extends Task<infer Input, unknown> ? Input : never;
 type OutputOf<Each> = Each extends (input: never) => Promise<Outcome<infer Output>> ? Output : never;
 
-/** Runs a task once it is its turn; `path` is the place in the queue of whoever asks for it. */
+/**
+ * Runs a task once it is its turn. `path` is the place in the queue of whoever asks for it; what the thread is sent is made when it is
+ * needed.
+ */
 export type RunTask<Input, Output> = (
   path: QueuePath,
-  input: Input,
+  input: () => Input,
   transfer?: readonly Transferable[],
 ) => Promise<Output>;
 
-/** Maximum tasks of a kind, running or waiting; so many more of organizations that have none. */
-const mostWaiting = 256;
-const mostEver = 1_024;
+const usuallyWaiting = 256;
+/** So many times as many may be in progress or wait where each organization has one. */
+const timesEver = 4;
 /** Milliseconds until an idle thread is ended: starting one and loading its modules takes up to a second. */
 const idleMs = 300_000;
 
@@ -51,7 +61,8 @@ const idleMs = 300_000;
 export class TaskPool<Table> {
   readonly #options: TaskPoolOptions;
   readonly #queues: FairSlots[] = [];
-  #threads = 0;
+  /** Tasks of all kinds in progress at the same time. */
+  #most = 0;
   #started: Promise<Piscina> | undefined;
   #isClosed = false;
 
@@ -67,10 +78,10 @@ export class TaskPool<Table> {
     name: Name,
     kind: Kind,
   ): RunTask<InputOf<Table[Name]>, OutputOf<Table[Name]>> {
-    const { threads, ofFamily = threads, noun } = kind;
-    this.#threads += threads;
+    const { most, ofFamily = most, mostWaiting = usuallyWaiting, noun } = kind;
+    this.#most += most;
     const what = `${noun.many} in progress or waiting`;
-    const queue = new FairSlots({ slots: threads, ofFamily, most: mostWaiting, mostEver, what });
+    const queue = new FairSlots({ slots: most, ofFamily, most: mostWaiting, mostEver: timesEver * mostWaiting, what });
     this.#queues.push(queue);
     return async (path, input, transfer = []) => {
       if (this.#isClosed) throw unavailable(shuttingDown);
@@ -93,25 +104,28 @@ export class TaskPool<Table> {
   async #run<Output>(
     name: string,
     { longestMs, noun }: Kind,
-    input: unknown,
+    input: () => unknown,
     transfer: readonly Transferable[],
   ): Promise<Output> {
     const pool = await (this.#started ??= this.#start());
     if (this.#isClosed) throw unavailable(shuttingDown);
-    const { file, longestMs: ofAll = longestMs } = this.#options;
+    const { file, atOnce = 1, longestMs: ofAll = longestMs } = this.#options;
     const mostMs = Math.min(longestMs, ofAll);
     const late = new AbortController();
+    const { signal } = late;
+    // Of a task with a signal, piscina ends the thread, and gives such a thread no other task.
+    if (atOnce > 1) signal.addEventListener('abort', () => this.#replace(pool));
     const timer = setTimeout(() => late.abort(), mostMs).unref();
     let outcome: Outcome<Output>;
     try {
       // The file is named here: a thread that could not load it as it starts would leave its task waiting.
-      const options = { filename: fileURLToPath(file), name, signal: late.signal, transferList: [...transfer] };
-      outcome = (await pool.run(input, options)) as Outcome<Output>;
+      const options = { filename: fileURLToPath(file), name, transferList: [...transfer] };
+      outcome = (await pool.run(input(), atOnce > 1 ? options : { ...options, signal })) as Outcome<Output>;
     } catch {
       // Whatever the pool says about a lost thread may quote what the task was about.
       if (this.#isClosed) throw unavailable(shuttingDown);
       throw unavailable(
-        late.signal.aborted
+        signal.aborted
           ? `${noun.one} was not available within ${mostMs / 1_000} s`
           : `the thread that made ${noun.one} has ended`,
       );
@@ -122,17 +136,25 @@ export class TaskPool<Table> {
     return outcome.value;
   }
 
+  /** Ends all threads of a pool, with what they do; later tasks have another. */
+  #replace(pool: Piscina): void {
+    this.#started = undefined;
+    void pool.destroy();
+  }
+
   async #start(): Promise<Piscina> {
+    const { atOnce = 1, heapMib } = this.#options;
     // Loaded by whatever first needs a thread: a start does not.
     const { Piscina } = await import('piscina');
     const pool = new Piscina({
       minThreads: 0,
-      maxThreads: this.#threads,
+      maxThreads: Math.ceil(this.#most / atOnce),
+      concurrentTasksPerWorker: atOnce,
       idleTimeout: idleMs,
       recordTiming: false,
       // Flags of the process such as --input-type or --watch are not meant for threads, and some would stop them.
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: this.#options.heapMib },
+      resourceLimits: { maxOldGenerationSizeMb: heapMib },
     });
     // Errors of a thread without a task: they may not end the process.
     pool.on('error', () => undefined);

@@ -36,7 +36,7 @@ async function poolWith({ heapMib = 64 } = {}): Promise<TaskPool<Table>> {
 }
 
 const noun = { one: 'the result', many: 'results' };
-const kind = (given: Partial<Kind> = {}): Kind => ({ threads: 1, longestMs: 60_000, noun, ...given });
+const kind = (given: Partial<Kind> = {}): Kind => ({ most: 1, longestMs: 60_000, noun, ...given });
 const path = organizationPath('acme');
 const forever = 'for (;;) {}';
 
@@ -57,19 +57,19 @@ test.each([
   ['returns what cannot be copied', '() => undefined', 'the thread that made the result has ended'],
 ])('a task that %s ends alone, and its thread is replaced', async (_what, script, why) => {
   const pool = await poolWith();
-  const rest = pool.kind('rest', kind({ threads: 3 }));
+  const rest = pool.kind('rest', kind({ most: 3 }));
   const isLate = why.includes('within');
   const evaluate = pool.kind('evaluate', kind({ longestMs: isLate ? 2_000 : 60_000 }));
-  const resting = Promise.all([rest(path, 0), rest(path, 0), rest(path, 0)]);
+  const resting = Promise.all([rest(path, () => 0), rest(path, () => 0), rest(path, () => 0)]);
   await resting;
   // One that runs meanwhile, one that waits for its turn behind it, and those that come later.
-  const meanwhile = Promise.all(Array.from({ length: 6 }, () => rest(path, 1_500)));
-  const [bad, behind] = [evaluate(path, script), evaluate(path, '6 * 7')];
+  const meanwhile = Promise.all(Array.from({ length: 6 }, () => rest(path, () => 1_500)));
+  const [bad, behind] = [evaluate(path, () => script), evaluate(path, () => '6 * 7')];
   await expect(bad).rejects.toMatchObject({ code: 'UNAVAILABLE', message: `${why}: send the same request again` });
   expect(await behind).toBe(42);
   // Each of three threads rested twice.
   expect(new Set(await meanwhile).size).toBe(3);
-  expect(await evaluate(path, '1')).toBe(1);
+  expect(await evaluate(path, () => '1')).toBe(1);
 });
 
 test('an error comes across with its code and details; a mistake with its message', async () => {
@@ -77,7 +77,7 @@ test('an error comes across with its code and details; a mistake with its messag
   const evaluate = pool.kind('evaluate', kind());
   const details = [{ '@type': 'type', field: 'a' }];
   const refused = `throw new CoordinatorError('NOT_FOUND', 'none', ${JSON.stringify({ details, category: 'FORBIDDEN', retryAfterSeconds: 3 })})`;
-  await expect(evaluate(path, refused)).rejects.toMatchObject({
+  await expect(evaluate(path, () => refused)).rejects.toMatchObject({
     name: 'CoordinatorError',
     code: 'NOT_FOUND',
     message: 'none',
@@ -85,21 +85,26 @@ test('an error comes across with its code and details; a mistake with its messag
     category: 'FORBIDDEN',
     retryAfterSeconds: 3,
   });
-  await expect(evaluate(path, `throw new TypeError('odd')`)).rejects.toThrow(/^odd$/);
+  await expect(evaluate(path, () => `throw new TypeError('odd')`)).rejects.toThrow(/^odd$/);
 });
 
 test('no kind waits for another, and organizations take turns for the threads of one', async () => {
   const pool = await poolWith();
-  const evaluate = pool.kind('evaluate', kind({ threads: 2, ofFamily: 1 }));
+  const evaluate = pool.kind('evaluate', kind({ most: 2, ofFamily: 1 }));
   const rest = pool.kind('rest', kind());
   const order: string[] = [];
-  const ask = (name: string) => evaluate(organizationPath(name), '1').then(() => order.push(name));
-  const stuck = evaluate(organizationPath('stuck'), 'new Promise(() => undefined)').catch(() => undefined);
+  const ask = (name: string) => evaluate(organizationPath(name), () => '1').then(() => order.push(name));
+  const stuck = evaluate(organizationPath('stuck'), () => 'new Promise(() => undefined)').catch(() => undefined);
   const greedy = Array.from({ length: 20 }, () => ask('greedy'));
   await Promise.all([...greedy, ask('modest')]);
   // A family has one thread of two; of those that wait, the second is next.
   expect(order.indexOf('modest')).toBeLessThan(3);
-  expect(await stateOf(rest(path, 0), 20_000)).toBe('done');
+  expect(
+    await stateOf(
+      rest(path, () => 0),
+      20_000,
+    ),
+  ).toBe('done');
   await pool.close();
   await stuck;
 });
@@ -107,12 +112,12 @@ test('no kind waits for another, and organizations take turns for the threads of
 test('what runs, waits or comes when it is closed is refused', async () => {
   const pool = await poolWith();
   const evaluate = pool.kind('evaluate', kind());
-  expect(await evaluate(path, '1')).toBe(1);
-  const asked = [evaluate(path, forever), evaluate(path, '1')];
+  expect(await evaluate(path, () => '1')).toBe(1);
+  const asked = [evaluate(path, () => forever), evaluate(path, () => '1')];
   const refused = Promise.all(asked.map((one) => expect(one).rejects.toThrow('the coordinator is shutting down')));
   await pool.close();
   await refused;
-  await expect(evaluate(path, '1')).rejects.toThrow('the coordinator is shutting down');
+  await expect(evaluate(path, () => '1')).rejects.toThrow('the coordinator is shutting down');
 });
 
 test('an idle thread keeps its modules, and does not keep the process alive', async () => {
@@ -120,7 +125,7 @@ test('an idle thread keeps its modules, and does not keep the process alive', as
     const { TaskPool } = await import('${distFile('task-pool')}');
     const pool = new TaskPool({ file: new URL('${(await moduleFile(code)).href}'), heapMib: 64 });
     const rest = pool.kind('rest', ${JSON.stringify(kind())});
-    console.log(await rest([], 0) === await rest([], 0));`;
+    console.log(await rest([], () => 0) === await rest([], () => 0));`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
     timeout: 30_000,
   });
