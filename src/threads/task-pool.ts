@@ -107,14 +107,15 @@ export class TaskPool<Table> {
     input: () => unknown,
     transfer: readonly Transferable[],
   ): Promise<Output> {
-    const pool = await (this.#started ??= this.#start());
+    const started = (this.#started ??= this.#start());
+    const pool = await started;
     if (this.#isClosed) throw unavailable(shuttingDown);
     const { file, atOnce = 1, longestMs: ofAll = longestMs } = this.#options;
     const mostMs = Math.min(longestMs, ofAll);
     const late = new AbortController();
     const { signal } = late;
     // Of a task with a signal, piscina ends the thread, and gives such a thread no other task.
-    if (atOnce > 1) signal.addEventListener('abort', () => this.#replace(pool));
+    if (atOnce > 1) signal.addEventListener('abort', () => void this.#replace(started));
     const timer = setTimeout(() => late.abort(), mostMs).unref();
     let outcome: Outcome<Output>;
     try {
@@ -137,9 +138,9 @@ export class TaskPool<Table> {
   }
 
   /** Ends all threads of a pool, with what they do; later tasks have another. */
-  #replace(pool: Piscina): void {
-    this.#started = undefined;
-    void pool.destroy();
+  async #replace(started: Promise<Piscina>): Promise<void> {
+    if (this.#started === started) this.#started = undefined;
+    await (await started).destroy();
   }
 
   async #start(): Promise<Piscina> {
