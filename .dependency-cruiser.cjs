@@ -65,7 +65,7 @@ module.exports = {
         '^src/domain/(canonical-json|errors|text|uuid|activity/recorded-form)\\.ts$',
         '^src/ports/(clock|health|randomness)\\.ts$',
         '^src/fairness/latest-entries\\.ts$',
-        '^src/threads/thread-error\\.ts$',
+        '^src/threads/(start-thread|thread-error)\\.ts$',
       ],
     ),
     only(
@@ -82,9 +82,9 @@ module.exports = {
         '^src/ports/',
         '^src/wire/',
         '^src/stamps/',
-        '^src/read-models/(database|define-query|dry-run|explanations|pages|reasons|runner|telling-thread)\\.ts$',
-        '^src/replay/(reasons|state)-thread\\.ts$',
-        '^src/lab/(approvers-asked|explanation-thread|lab-thread|lint-asked|lint-subject|told-approvers|what-if-thread)\\.ts$',
+        '^src/read-models/(database|define-query|dry-run|events|explanations|packed-events|pages|reasons|runner|states|telling|what-if)\\.ts$',
+        '^src/replay/(answer-from-history|answer-states|events-over-port|tell-reasons)\\.ts$',
+        '^src/lab/(approvers-asked|lab-tasks|lint-asked|lint-policies|lint-subject|tell-explanation|told-approvers)\\.ts$',
         '^src/threads/',
       ],
     ),
@@ -112,7 +112,7 @@ module.exports = {
         '^src/ledger/(?!stores/)',
         '^src/ports/',
         '^src/wire/',
-        '^src/replay/(answer-from-history|branch|branch-counts|branch-report|compare-states|deciding-events|decision-reasons|find-organization|fold-cost|fold-to|fork-change|fork-history|history-thread|outcome-words|parent-folds)\\.ts$',
+        '^src/replay/(answer-from-history|branch|branch-counts|branch-report|compare-states|deciding-events|decision-reasons|events-over-port|find-organization|fold-cost|fold-to|fork-change|fork-history|outcome-words|parent-folds)\\.ts$',
         '^src/read-models/(draft|explanations|lab|packed-events|pages|what-if)\\.ts$',
         '^src/fairness/(families|turns)\\.ts$',
         '^src/threads/',
@@ -146,7 +146,7 @@ module.exports = {
         '^src/ledger/event-store\\.ts$',
         '^src/ports/',
         '^src/stamps/sign\\.ts$',
-        '^src/threads/unavailable\\.ts$',
+        '^src/threads/',
         '^src/vault/',
       ],
     ),
@@ -161,13 +161,17 @@ module.exports = {
       'transactions-know-policy-values',
       'what a transaction, typed data or the interface of a contract says, and what must be signed; no secrets',
       '^src/transactions/',
-      ['^src/domain/(activity/rules|errors|steps|organization/limits)\\.ts$', '^src/domain/policy/types\\.ts$'],
+      [
+        '^src/domain/(activity/rules|errors|steps|organization/limits)\\.ts$',
+        '^src/domain/policy/types\\.ts$',
+        '^src/threads/thread-error\\.ts$',
+      ],
     ),
     only(
       'http-client-knows-nothing',
       'outbound requests: to what others name, in one thread, guarded, no redirects, bounded; to the API, on kept connections',
       '^src/http-client/',
-      [],
+      ['^src/threads/(start-thread|unavailable)\\.ts$'],
     ),
     only('oidc-knows-json', 'OIDC tokens of others, OAuth 2.0', '^src/oidc/', [
       '^src/domain/(compact-jws|errors)\\.ts$',
@@ -213,8 +217,9 @@ module.exports = {
     only('fairness-knows-errors', 'turns, queues and memory that families of organizations share', '^src/fairness/', [
       '^src/domain/errors\\.ts$',
     ]),
-    only('threads-know-errors', 'worker threads: where their file is, one conversation at a time', '^src/threads/', [
+    only('threads-know-errors', 'worker threads: pools of tasks, services with a state of their own', '^src/threads/', [
       '^src/domain/errors\\.ts$',
+      '^src/fairness/',
     ]),
     only('config-knows-keys', 'settings, checked once; one file a group', '^src/config/', [
       '^src/files/',

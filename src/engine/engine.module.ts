@@ -11,6 +11,7 @@ import { MetricsModule } from '../http/metrics.module.js';
 import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
+import { HISTORY, type HistoryOptions } from '../ledger/history-options.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { OidcModule } from '../oidc/oidc.module.js';
 import { CLAIMS, type Claims } from '../ports/claims.js';
@@ -25,8 +26,7 @@ import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
 import type { Rows } from '../read-models/database.js';
 import { denialsRevision } from '../read-models/denials.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { LabModule } from '../lab/lab.module.js';
-import { ReplayModule } from '../replay/replay.module.js';
+import { TaskPool } from '../threads/task-pool.js';
 import { Shredder } from '../vault/shredding.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { ActivityAnswers } from './answers.js';
@@ -38,15 +38,10 @@ import { Driver } from './drive.js';
 import type { DriverPorts } from './job.js';
 import { OrganizationLookup } from './organization-lookup.js';
 import { PREPARE, PrepareModule } from './prepare.module.js';
-import { ExplanationThread } from '../lab/explanation-thread.js';
-import { WhatIfThread } from '../lab/what-if-thread.js';
-import { LabThread } from '../lab/lab-thread.js';
-import { TellingThread } from '../read-models/telling-thread.js';
-import { ReasonsThread } from '../replay/reasons-thread.js';
-import { StateThread } from '../replay/state-thread.js';
 import { QueryReaders } from './query-readers.js';
-import { ReadingThreads } from './reading-threads.js';
+import { coordinatorTasks, QueryTasks, type CoordinatorPool } from './query-tasks.js';
 import { ReadSessions } from './read-sessions.js';
+import { ReadingTasks } from './reading-tasks.js';
 import { QueryThreads } from './query-threads.js';
 import { LIMITS, RunQueryHandler } from './run-query.js';
 import { SubmitActivityHandler } from './submit-activity.js';
@@ -64,14 +59,19 @@ const VOTES_WANTED = Symbol('VotesWanted');
     OidcModule,
     DeliveryModule,
     VaultModule,
-    LabModule,
-    ReplayModule,
     MetricsModule,
   ],
   providers: [
     { provide: REGISTRY, useFactory: () => buildRegistry(activities) },
     { provide: LIMITS, inject: [CONFIG], useFactory: ({ limits }: Config) => limits },
-    { provide: ReadingThreads, useFactory: () => new ReadingThreads() },
+    { provide: TaskPool, useFactory: (): CoordinatorPool => new TaskPool(coordinatorTasks) },
+    { provide: ReadingTasks, inject: [TaskPool], useFactory: (pool: CoordinatorPool) => new ReadingTasks(pool) },
+    {
+      provide: QueryTasks,
+      inject: [TaskPool, EVENT_STORE, ROWS, HISTORY],
+      useFactory: (pool: CoordinatorPool, store: EventStore, rows: Rows, { stateFolder }: HistoryOptions) =>
+        new QueryTasks(pool, { store, rows, ...(stateFolder === undefined ? {} : { stateFolder }) }),
+    },
     {
       provide: DenialLog,
       inject: [EVENT_STORE, CLOCK, ROWS],
@@ -103,7 +103,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
         Children,
         Shredder,
         VOTES_WANTED,
-        ReadingThreads,
+        ReadingTasks,
         DRIVER_METRICS,
       ],
       useFactory: (
@@ -121,7 +121,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
         children: Children,
         shredder: Shredder,
         votesWanted: DriverPorts['votesWanted'],
-        reading: ReadingThreads,
+        reading: ReadingTasks,
         metrics: DriverMetrics,
       ) =>
         new Driver({
@@ -180,22 +180,13 @@ const VOTES_WANTED = Symbol('VotesWanted');
     },
     {
       provide: QueryThreads,
-      inject: [
-        Driver,
-        OrganizationLoader,
-        TellingThread,
-        StateThread,
-        ReasonsThread,
-        LabThread,
-        ExplanationThread,
-        WhatIfThread,
-      ],
+      inject: [Driver, OrganizationLoader, QueryTasks],
       useFactory: (...threads: ConstructorParameters<typeof QueryThreads>) => new QueryThreads(...threads),
     },
     SubmitActivityHandler,
     CastVoteHandler,
     RunQueryHandler,
   ],
-  exports: [REGISTRY, Driver, ReadingThreads],
+  exports: [REGISTRY, Driver, TaskPool],
 })
 export class EngineModule {}

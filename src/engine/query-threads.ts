@@ -4,20 +4,15 @@ import type { Meter } from '../domain/steps.js';
 import { thisThread } from '../fairness/turns.js';
 import type { Whose } from '../fairness/families.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
-import { type ExplanationThread } from '../lab/explanation-thread.js';
-import { type LabThread } from '../lab/lab-thread.js';
 import { lintAsked } from '../lab/lint-asked.js';
 import type { Finding } from '../lab/lint-subject.js';
-import { type WhatIfThread } from '../lab/what-if-thread.js';
 import { type OrganizationLoader } from '../ledger/load-organization.js';
 import type { QueryContext } from '../read-models/define-query.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
-import { type TellingThread } from '../read-models/telling-thread.js';
-import { type ReasonsThread } from '../replay/reasons-thread.js';
-import { type StateThread } from '../replay/state-thread.js';
 import { smallAnswer } from './answer-room.js';
 import { askApprovers } from './ask-approvers.js';
 import { type Driver } from './drive.js';
+import type { QueryTasks } from './query-tasks.js';
 
 /** Who asks what organization, and what a large answer needs. */
 interface Asking {
@@ -38,12 +33,7 @@ export class QueryThreads {
   constructor(
     private readonly driver: Driver,
     private readonly loader: OrganizationLoader,
-    private readonly telling: TellingThread,
-    private readonly states: StateThread,
-    private readonly reasons: ReasonsThread,
-    private readonly lab: LabThread,
-    private readonly explanations: ExplanationThread,
-    private readonly whatIfs: WhatIfThread,
+    private readonly tasks: QueryTasks,
   ) {}
 
   for({ organization, caller, turn, now, meter, enter }: Asking): InThreads {
@@ -59,35 +49,35 @@ export class QueryThreads {
     return {
       told: async (ofOrganization, from, limit) => {
         const asked = { organizationId: ofOrganization, readerOrganizationId: caller.organizationId, from, limit, now };
-        const told = await this.telling.told(family, asked);
+        const told = await this.tasks.page(family, asked);
         await makeRoom(told.texts);
         return told;
       },
       states: async (ofOrganization, question) => {
-        const answered = await this.states.answer(whose, { organizationId: ofOrganization, question, now }, nextTurn);
+        const answered = await this.tasks.states(whose, { organizationId: ofOrganization, question, now }, nextTurn);
         await makeRoom(answered.elements.texts);
         return answered;
       },
       proofs: async (question) => {
-        const answered = await this.explanations.answer(whose, question, nextTurn);
+        const answered = await this.tasks.proof(whose, question, nextTurn);
         await makeRoom(answered.proof?.parts.texts);
         return answered;
       },
       approvers: async (activityId) => {
         const asked = await askApprovers(this.driver.rights, organization, activityId, meter);
         if (typeof asked === 'string') return asked;
-        const told = await this.lab.approvers(whose, asked);
+        const told = await this.tasks.approvers(whose, asked);
         await enter();
         return told;
       },
       lint: async () => {
         const subject = lintAsked({ ...this.driver.rights.basisOf(organization, meter), now });
-        const { findings, ...rest } = await this.lab.lint(whose, subject);
+        const { findings, ...rest } = await this.tasks.lint(whose, subject);
         await enter();
         return { ...rest, findings: findings.map(located) };
       },
       whatIf: async (question) => {
-        const answered = await this.whatIfs.answer(whose, question, nextTurn);
+        const answered = await this.tasks.whatIf(whose, question, nextTurn);
         await enter();
         return answered;
       },
@@ -105,7 +95,7 @@ export class QueryThreads {
     const isOwn = organizationId === organization.organizationId;
     const home = isOwn ? organization : (await this.loader.parentOf(organization))?.organization;
     const isConcerned = question.isConcerned || home?.rootQuorum.userIds.includes(user.userId) === true;
-    return this.reasons.answer(whose, { ...question, isConcerned }, nextTurn);
+    return this.tasks.reasons(whose, { ...question, isConcerned }, nextTurn);
   }
 }
 

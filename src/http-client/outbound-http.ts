@@ -1,4 +1,6 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../threads/start-thread.js';
+import { shuttingDown } from '../threads/unavailable.js';
 import {
   GuardedFetchError,
   type GuardedFetch,
@@ -108,23 +110,22 @@ export class OutboundHttp {
 
   #newThread(): Worker {
     const { graceMs: _grace, file = new URL('./outbound-worker.js', import.meta.url), ...workerData } = this.#options;
-    const thread = new Worker(file, {
+    const { thread } = startThread(file, {
       name: 'outbound',
       workerData,
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: heapMib },
+      heapMib,
+      hear: ({ id, response, failure }: FromThread) => {
+        const pending = this.#pending.get(id);
+        this.#pending.delete(id);
+        if (!failure) return pending?.resolve(response);
+        const { rule, message, code } = failure;
+        const cause = code === undefined ? undefined : Object.assign(new Error(code), { code });
+        pending?.reject(new GuardedFetchError(rule, message, { cause }));
+      },
+      // The error is nobody's to read: it may be about what was sent.
+      failed: () => this.#lose(thread, 'the thread that makes requests failed'),
+      ended: () => this.#lose(thread, 'the thread that makes requests ended'),
     });
-    thread.on('message', ({ id, response, failure }: FromThread) => {
-      const pending = this.#pending.get(id);
-      this.#pending.delete(id);
-      if (!failure) return pending?.resolve(response);
-      const { rule, message, code } = failure;
-      const cause = code === undefined ? undefined : Object.assign(new Error(code), { code });
-      pending?.reject(new GuardedFetchError(rule, message, { cause }));
-    });
-    // The error is nobody's to read: it may be about what was sent.
-    thread.on('error', () => this.#lose(thread, 'the thread that makes requests failed'));
-    thread.once('exit', () => this.#lose(thread, 'the thread that makes requests ended'));
     // After the listeners: one for messages keeps the process alive.
     thread.unref();
     return thread;
@@ -140,8 +141,6 @@ export class OutboundHttp {
     for (const { reject } of pending) reject(interrupted(why));
   }
 }
-
-const shuttingDown = 'the coordinator is shutting down';
 
 const interrupted = (why: string): GuardedFetchError =>
   new GuardedFetchError('connection', `the request was interrupted: ${why}`);

@@ -1,8 +1,9 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { CoordinatorError } from '../domain/errors.js';
 import { GENESIS_HASH, linkOf, verifyChain } from '../ledger/chain.js';
 import { UnreadableEvent, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
 import type { UnreadablePlace } from '../ledger/unreadable-organizations.js';
+import { startThread } from '../threads/start-thread.js';
 import { threadError } from '../threads/thread-error.js';
 import { packEvents, type PackedEvents } from './packed-events.js';
 import { isDamage, ReadModelDatabase, removeRows, type Rows } from './database.js';
@@ -93,19 +94,15 @@ async function openFile(
   const last = adopt?.() ? soundIn(file) : before;
   const isAnother = !last || !(await hasEvent(store, last)) || (await isRepaired(store, file));
   const source: EventSource = { identity, head, isAnother };
-  // Flags of the process such as --input-type are not meant for the thread, and some would stop it.
-  const worker = new Worker(new URL('./projector-worker.js', import.meta.url), {
-    workerData: { file, source },
-    execArgv: [],
-  });
-  const answers = new ThreadAnswers(worker, file);
+  const answers = new ThreadAnswers(file, source);
+  const worker = answers.thread;
   let answer = await answers.next().catch(async (error: unknown) => {
-    await answers.ended;
+    await answers.hasEnded;
     throw error;
   });
   const closeThread = async (): Promise<void> => {
     worker.postMessage('close');
-    await answers.ended;
+    await answers.hasEnded;
   };
   const rows = await opened(file, closeThread);
   let tellStopped = () => {};
@@ -202,25 +199,26 @@ function stopped(progress: readonly Progress[], { message }: Error): readonly Pr
 
 /** What the thread answers, one message to each request. A race of each with its end would be kept until that end. */
 class ThreadAnswers {
+  readonly thread: Worker;
   /** Resolves when the thread has ended. */
-  readonly ended: Promise<void>;
+  readonly hasEnded: Promise<void>;
   /** Why there will be no more. */
   lost: Error | undefined;
   private waiting: { resolve(answer: Taken): void; reject(reason: Error): void } | undefined;
 
-  constructor(worker: Worker, file: string) {
-    worker.on('message', (answer: Answer) => {
-      if ('fault' in answer && answer.isDamage) this.lose(new DamagedFile(file, answer.fault));
-      else if ('fault' in answer) this.waiting?.reject(answer.fault);
-      else this.waiting?.resolve(answer);
+  constructor(file: string, source: EventSource) {
+    const { thread, hasEnded } = startThread(new URL('./projector-worker.js', import.meta.url), {
+      name: 'read-models',
+      workerData: { file, source },
+      hear: (answer: Answer) => {
+        if ('fault' in answer && answer.isDamage) this.lose(new DamagedFile(file, answer.fault));
+        else if ('fault' in answer) this.waiting?.reject(answer.fault);
+        else this.waiting?.resolve(answer);
+      },
+      failed: (error) => this.lose(threadError(error)),
+      ended: (code) => this.lose(new Error(`the thread of the read models ended with code ${code}`)),
     });
-    worker.once('error', (error) => this.lose(threadError(error)));
-    this.ended = new Promise((resolve) =>
-      worker.once('exit', (code) => {
-        this.lose(new Error(`the thread of the read models ended with code ${code}`));
-        resolve();
-      }),
-    );
+    [this.thread, this.hasEnded] = [thread, hasEnded];
   }
 
   next(): Promise<Taken> {

@@ -18,7 +18,6 @@ import type { Rows } from './database.js';
 import { childLookUps, claimLookUps, knownActivities, passkeyCounters } from './look-ups.js';
 import { PROJECTING, type Projecting } from './projecting.js';
 import { ReadModelRunner } from './runner.js';
-import { TellingThread } from './telling-thread.js';
 
 /** The rows that queries read, their projections, and the ports that read them. */
 @Module({
@@ -47,11 +46,6 @@ import { TellingThread } from './telling-thread.js';
           }),
         ),
     },
-    {
-      provide: TellingThread,
-      inject: [EVENT_STORE, ROWS],
-      useFactory: (store: EventStore, rows: Rows) => new TellingThread(store, rows),
-    },
     { provide: KNOWN_ACTIVITIES, inject: [ReadModelRunner, ROWS], useFactory: knownActivities },
     { provide: CHILD_LOOK_UPS, inject: [ROWS], useFactory: childLookUps },
     { provide: CLAIMS, inject: [ReadModelRunner, ROWS, CLOCK], useFactory: claimLookUps },
@@ -75,6 +69,6 @@ import { TellingThread } from './telling-thread.js';
         }),
     },
   ],
-  exports: [ROWS, ReadModelRunner, TellingThread, KNOWN_ACTIVITIES, CHILD_LOOK_UPS, CLAIMS, COUNTERS],
+  exports: [ROWS, ReadModelRunner, KNOWN_ACTIVITIES, CHILD_LOOK_UPS, CLAIMS, COUNTERS],
 })
 export class ReadModelsModule {}

@@ -1,9 +1,21 @@
-import { parentPort } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
 import { activities } from '../activities/index.js';
 import { buildRegistry, type Registry } from '../decide/registry.js';
+import { organizationStream } from '../domain/organization/organization.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
-import { unpackEvents } from '../read-models/packed-events.js';
-import type { FromHistoryWorker, ToHistoryWorker } from './history-thread.js';
+import { eventsOverPort, takeEvents } from './events-over-port.js';
+
+/** A question whose answer is found in the history of an organization, and where a thread gets the events. */
+export interface AskedOfHistory<Question> {
+  readonly question: Question;
+  readonly port: MessagePort;
+}
+
+interface HistoryQuestion {
+  readonly organizationId: string;
+  /** The parent whose events come first, and up to which revision. */
+  readonly authority?: { readonly organizationId: string; readonly revision: number };
+}
 
 /**
  * Finds the answer to one question, fed with the parent's events up to the revision that the question names, and then with
@@ -18,36 +30,20 @@ export interface FromHistory<Answer> {
   answer(): Answer;
 }
 
-/** Has this thread answer the questions of a `HistoryThread`, one after the other. */
-export function answerFromHistory<Question, Answer>(
+const registry = buildRegistry(activities);
+
+/** Answers a question of `QueryTasks`, in a thread. */
+export async function answerFromHistory<Question extends HistoryQuestion, Answer>(
+  { question, port }: AskedOfHistory<Question>,
   begin: (question: Question, registry: Registry) => FromHistory<Answer>,
-): void {
-  const port = parentPort;
-  const registry = buildRegistry(activities);
-  let telling: FromHistory<Answer> | undefined;
-  const goOn = (isWanted: boolean) => ({ kind: isWanted ? ('go-on' as const) : ('enough' as const) });
-
-  function heard(message: ToHistoryWorker<Question>): FromHistoryWorker<Answer> {
-    try {
-      switch (message.kind) {
-        case 'question':
-          telling = begin(message.question, registry);
-          return { kind: 'go-on' };
-        case 'parent':
-          return goOn(telling!.takeParent(unpackEvents(message.events)));
-        case 'events':
-          return goOn(telling!.take(unpackEvents(message.events)));
-        case 'end': {
-          const answer = telling!.answer();
-          telling = undefined;
-          return { kind: 'answer', answer };
-        }
-      }
-    } catch (error) {
-      telling = undefined;
-      return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
-    }
+): Promise<Answer> {
+  const ask = eventsOverPort(port);
+  const finding = begin(question, registry);
+  const { organizationId, authority } = question;
+  if (authority) {
+    const parent = { stream: organizationStream(authority.organizationId), from: 0, upTo: authority.revision };
+    await takeEvents(ask, parent, (events) => finding.takeParent(events));
   }
-
-  port?.on('message', (message: ToHistoryWorker<Question>) => port.postMessage(heard(message)));
+  await takeEvents(ask, { stream: organizationStream(organizationId), from: 0 }, (events) => finding.take(events));
+  return finding.answer();
 }

@@ -2,7 +2,6 @@ import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { bytesOf } from '../ledger/fold-cache.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
-import type { Snapshots } from '../ledger/snapshots.js';
 import { stateFiles } from './state-files.js';
 
 const mib = 1024 * 1024;
@@ -18,25 +17,25 @@ export interface StateBounds {
 export const usualBounds: StateBounds = { one: 4 * mib, organization: 8 * mib, family: 32 * mib, all: 256 * mib };
 
 interface File {
+  readonly path: string;
   readonly family: string;
   readonly organizationId: string;
   readonly revision: number;
   readonly bytes: number;
+  readonly usedMs: number;
 }
 
 /** Both become part of a path. */
 const safeName = /^[0-9a-f-]{36}$/;
 const fileName = /^([^/]+)\/([^/]+)\/(\d+)\.snapshot$/;
+const stateName = /^(\d+)\.snapshot$/;
 
 /**
  * States that questions have come by, in files `<folder>/<family>/<organizationId>/<revision>.snapshot`, so that later questions go
  * on from them (docs/adr/0044). Bounded in bytes; the least recently used go first. May be deleted at any time; what cannot be
- * read or written is done without.
+ * read or written is done without. What is there is looked up each time, as each question may have another thread.
  */
 export class KeptStates {
-  /** By path, the least recently used first. */
-  private files: Promise<Map<string, File>> | undefined;
-
   constructor(
     private readonly folder: string,
     private readonly bounds = usualBounds,
@@ -44,33 +43,27 @@ export class KeptStates {
 
   /** Revisions of the states of an organization, the lowest first. */
   async revisions(family: string, organizationId: string): Promise<number[]> {
-    return [...(await this.known()).values()]
-      .filter((file) => file.family === family && file.organizationId === organizationId)
-      .map(({ revision }) => revision)
-      .sort((one, other) => one - other);
+    if (!safeName.test(family) || !safeName.test(organizationId)) return [];
+    const names = await readdir(join(this.folder, family, organizationId)).catch(() => []);
+    return names.flatMap((name) => stateName.exec(name)?.slice(1).map(Number) ?? []).sort((one, other) => one - other);
   }
 
   /** A state, whose last event the stream has to confirm; undefined when it cannot be read. */
   async read(family: string, organizationId: string, revision: number): Promise<LoadedOrganization | undefined> {
-    const path = this.path({ family, organizationId, revision });
-    for await (const state of this.snapshots(family).readable(organizationId, revision)) {
+    const path = this.path(family, organizationId, revision);
+    for await (const state of stateFiles(join(this.folder, family)).readable(organizationId, revision)) {
       if (state.revision !== revision) break;
-      const files = await this.known();
-      const file = files.get(path);
-      files.delete(path);
-      if (file) files.set(path, file);
       const now = new Date();
-      // For the order after a restart.
       await utimes(path, now, now).catch(() => undefined);
       return state;
     }
-    await this.remove(path);
+    await remove(path);
     return undefined;
   }
 
   /** Removes one that is of no use. */
   async discard(family: string, organizationId: string, revision: number): Promise<void> {
-    await this.remove(this.path({ family, organizationId, revision }));
+    await remove(this.path(family, organizationId, revision));
   }
 
   /** Keeps a state as it is now, unless it is too large. It may change as soon as this has returned. */
@@ -78,47 +71,22 @@ export class KeptStates {
     const { revision, organization } = loaded;
     const { organizationId } = organization;
     if (!safeName.test(family) || !safeName.test(organizationId) || bytesOf(loaded) > this.bounds.one) return;
-    const snapshots = this.snapshots(family);
+    const snapshots = stateFiles(join(this.folder, family));
     snapshots.keep(loaded);
     await snapshots.settled();
-    const path = this.path({ family, organizationId, revision });
-    const bytes = (await stat(path).catch(() => undefined))?.size;
-    if (bytes === undefined) return;
-    const files = await this.known();
-    files.delete(path);
-    files.set(path, { family, organizationId, revision, bytes });
     const { bounds } = this;
     const isOfFamily = (file: File) => file.family === family;
     const isOfOrganization = (file: File) => isOfFamily(file) && file.organizationId === organizationId;
-    await this.shrink(bounds.one, (file) => isOfOrganization(file) && file.revision === revision);
-    await this.shrink(bounds.organization, isOfOrganization);
-    await this.shrink(bounds.family, isOfFamily);
-    await this.shrink(bounds.all, () => true);
+    let files = await this.find();
+    files = await shrunk(files, bounds.one, (file) => isOfOrganization(file) && file.revision === revision);
+    files = await shrunk(files, bounds.organization, isOfOrganization);
+    files = await shrunk(files, bounds.family, isOfFamily);
+    await shrunk(files, bounds.all, () => true);
   }
 
-  /** Removes the least recently used ones of some until they fit. */
-  private async shrink(most: number, which: (file: File) => boolean): Promise<void> {
-    const some = [...(await this.known())].filter(([, file]) => which(file));
-    let sum = some.reduce((bytes, [, file]) => bytes + file.bytes, 0);
-    for (const [path, { bytes }] of some) {
-      if (sum <= most) return;
-      await this.remove(path);
-      sum -= bytes;
-    }
-  }
-
-  private async remove(path: string): Promise<void> {
-    (await this.known()).delete(path);
-    await rm(path, { force: true }).catch(() => undefined);
-  }
-
-  private known(): Promise<Map<string, File>> {
-    return (this.files ??= this.find());
-  }
-
-  /** What an earlier process has left. */
-  private async find(): Promise<Map<string, File>> {
-    const found: { readonly path: string; readonly file: File; readonly usedMs: number }[] = [];
+  /** All files, the least recently used first. */
+  private async find(): Promise<File[]> {
+    const found: File[] = [];
     const entries = await readdir(this.folder, { recursive: true, withFileTypes: true }).catch(() => []);
     for (const entry of entries) {
       if (!entry.isFile()) continue;
@@ -126,23 +94,35 @@ export class KeptStates {
       const named = fileName.exec(relative(this.folder, path).split(sep).join('/'));
       const stats = await stat(path).catch(() => undefined);
       if (!named || !stats) {
-        // Half written by a process that has ended.
-        await rm(path, { force: true }).catch(() => undefined);
+        // Half written by a thread that has ended.
+        await remove(path);
         continue;
       }
       const [, family, organizationId, revision] = named;
-      const file = { family: family!, organizationId: organizationId!, revision: Number(revision), bytes: stats.size };
-      found.push({ path, file, usedMs: stats.mtimeMs });
+      const { size: bytes, mtimeMs: usedMs } = stats;
+      found.push({ path, family: family!, organizationId: organizationId!, revision: Number(revision), bytes, usedMs });
     }
-    found.sort((one, other) => one.usedMs - other.usedMs);
-    return new Map(found.map(({ path, file }) => [path, file]));
+    return found.sort((one, other) => one.usedMs - other.usedMs);
   }
 
-  private path({ family, organizationId, revision }: Omit<File, 'bytes'>): string {
+  private path(family: string, organizationId: string, revision: number): string {
     return join(this.folder, family, organizationId, `${revision}.snapshot`);
   }
-
-  private snapshots(family: string): Snapshots {
-    return stateFiles(join(this.folder, family));
-  }
 }
+
+/** The files without the least recently used of some, which are removed until these fit. */
+async function shrunk(files: readonly File[], most: number, which: (file: File) => boolean): Promise<File[]> {
+  let sum = files.reduce((bytes, file) => bytes + (which(file) ? file.bytes : 0), 0);
+  const left: File[] = [];
+  for (const file of files) {
+    if (sum <= most || !which(file)) {
+      left.push(file);
+      continue;
+    }
+    await remove(file.path);
+    sum -= file.bytes;
+  }
+  return left;
+}
+
+const remove = (path: string): Promise<void> => rm(path, { force: true }).catch(() => undefined);

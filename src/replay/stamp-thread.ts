@@ -1,51 +1,35 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Piscina } from 'piscina';
 import { threadError } from '../threads/thread-error.js';
-import type { RecordedStamp } from './verify-vote.js';
+import type { problemsWith, RecordedStamp } from './verify-vote.js';
 
 /** Maximum stamps in progress: beyond that, the sender waits. */
 const mostWaiting = 1_000;
 /** Stamps sent together, because sending costs as much as a tenth of verifying. */
 const together = 50;
 
-interface Waiting {
-  readonly stamp: RecordedStamp;
-  readonly resolve: (problem: string | undefined) => void;
-  readonly reject: (error: unknown) => void;
+type Problem = string | undefined;
+
+interface Batch {
+  readonly stamps: RecordedStamp[];
+  readonly problems: Promise<readonly Problem[]>;
 }
 
 /** Verifies recorded stamps in a separate thread: half the work of verifying a history. */
 export class StampThread {
-  private readonly worker = new Worker(new URL('./stamp-worker.js', import.meta.url), {
-    name: 'stamps',
-    execArgv: [],
-  });
-  private readonly gone: Promise<unknown>;
-  private batch: Waiting[] = [];
-  private readonly sent: Waiting[][] = [];
+  private readonly pool = newPool();
+  private batch: Batch | undefined;
   private count = 0;
 
-  constructor() {
-    this.worker.on('message', (problems: readonly (string | undefined)[]) => {
-      for (const [index, { resolve }] of (this.sent.shift() ?? []).entries()) resolve(problems[index]);
-    });
-    const lose = (error: Error) => {
-      for (const { reject } of [...this.sent.splice(0).flat(), ...this.batch.splice(0)]) reject(error);
-    };
-    this.worker.once('error', (error) => lose(threadError(error)));
-    this.gone = once(this.worker, 'exit').then(() => lose(new Error('the thread that verifies stamps has ended')));
-    this.gone.catch(() => undefined);
-  }
-
   /** What is wrong with a stamp; undefined if it is genuine. @throws {Error} if the thread has ended */
-  async problemWith(stamp: RecordedStamp): Promise<string | undefined> {
+  async problemWith(stamp: RecordedStamp): Promise<Problem> {
     this.count++;
     try {
-      return await new Promise((resolve, reject) => {
-        this.batch.push({ stamp, resolve, reject });
-        if (this.batch.length === 1) setImmediate(() => this.flush());
-        if (this.batch.length >= together) this.flush();
-      });
+      const { stamps, problems } = (this.batch ??= this.newBatch());
+      const at = stamps.push(stamp) - 1;
+      if (stamps.length === together) this.batch = undefined;
+      return (await problems)[at];
     } finally {
       this.count--;
     }
@@ -56,16 +40,36 @@ export class StampThread {
     return this.count >= mostWaiting;
   }
 
-  private flush(): void {
-    if (this.batch.length === 0) return;
-    const batch = this.batch;
-    this.batch = [];
-    this.sent.push(batch);
-    this.worker.postMessage(batch.map(({ stamp }) => stamp));
+  async close(): Promise<void> {
+    await (await this.pool).destroy();
   }
 
-  async close(): Promise<void> {
-    await this.worker.terminate();
-    await this.gone.catch(() => undefined);
+  /** Stamps that are sent together, soon. */
+  private newBatch(): Batch {
+    const stamps: RecordedStamp[] = [];
+    const problems = nextTurn().then(() => {
+      if (this.batch?.stamps === stamps) this.batch = undefined;
+      return this.verify(stamps);
+    });
+    return { stamps, problems };
   }
+
+  private async verify(stamps: readonly RecordedStamp[]): Promise<readonly Problem[]> {
+    try {
+      return await (await this.pool).run(stamps, task);
+    } catch (error) {
+      throw threadError(error);
+    }
+  }
+}
+
+const task = { filename: fileURLToPath(new URL('./verify-vote.js', import.meta.url)), name: 'problemsWith' };
+
+/** One thread, which has several lists at a time: it need not wait for the main thread between two of them. */
+async function newPool(): Promise<
+  Piscina<Parameters<typeof problemsWith>[0], Awaited<ReturnType<typeof problemsWith>>>
+> {
+  const { Piscina } = await import('piscina');
+  const options = { minThreads: 1, maxThreads: 1, concurrentTasksPerWorker: mostWaiting, recordTiming: false };
+  return new Piscina({ ...options, execArgv: [] }).on('error', () => undefined);
 }

@@ -62,3 +62,8 @@ export async function problemWith(stamp: RecordedStamp): Promise<string | undefi
     return error instanceof Error ? error.message : String(error);
   }
 }
+
+/** What is wrong with each of some stamps, in order; a task of `StampThread`. */
+export function problemsWith(stamps: readonly RecordedStamp[]): Promise<(string | undefined)[]> {
+  return Promise.all(stamps.map(problemWith));
+}

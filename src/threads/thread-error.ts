@@ -1,3 +1,5 @@
+import { CoordinatorError } from '../domain/errors.js';
+
 /**
  * An error as another thread has passed it on. Node.js copies what is no plain error, such as one of SQLite's, without its message and
  * as a plain object, which would be told as `[object Object]`.
@@ -14,4 +16,24 @@ export function plainError(error: unknown): Error {
   const plain = new Error(error.message);
   if (error.stack !== undefined) plain.stack = error.stack;
   return plain;
+}
+
+/** An error on its way to another thread: of a refusal Node.js would copy the message only. */
+export type PackedError =
+  Error | Pick<CoordinatorError, 'code' | 'message' | 'category' | 'details' | 'retryAfterSeconds'>;
+
+export function packError(error: unknown): PackedError {
+  if (!(error instanceof CoordinatorError)) return plainError(error);
+  const { code, message, category, details, retryAfterSeconds } = error;
+  return { code, message, category, details, retryAfterSeconds };
+}
+
+export function unpackError(packed: PackedError): Error {
+  if (packed instanceof Error) return packed;
+  const { code, message, category, details, retryAfterSeconds } = packed;
+  return new CoordinatorError(code, message, {
+    details,
+    ...(category === undefined ? {} : { category }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
 }

@@ -1,7 +1,8 @@
 import { isMap } from 'node:util/types';
-import { CoordinatorError, type ErrorCategory, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
+import { CoordinatorError } from '../domain/errors.js';
 import { decodingSteps, Steps } from '../domain/steps.js';
 import { Doubt, notApplicable, Unreadable } from '../domain/policy/types.js';
+import { packError, unpackError, type PackedError } from '../threads/thread-error.js';
 import { read, type ReadingOutcome, type ToRead } from './reading.js';
 
 /*
@@ -9,15 +10,9 @@ import { read, type ReadingOutcome, type ToRead } from './reading.js';
  */
 
 /** A thread's result, and the steps it has taken. */
-export type ThreadAnswer =
-  | { readonly spent: number; readonly value: unknown }
-  | {
-      readonly spent: number;
-      readonly code: ErrorCode;
-      readonly message: string;
-      readonly category: ErrorCategory | undefined;
-      readonly details: readonly ErrorDetail[];
-    };
+export type ThreadAnswer = { readonly spent: number } & (
+  { readonly value: unknown } | { readonly refusal: PackedError }
+);
 
 /** Reads in the current thread, for a caller that waits. */
 export function answerFor(job: ToRead): ThreadAnswer {
@@ -27,8 +22,7 @@ export function answerFor(job: ToRead): ThreadAnswer {
     return { spent: steps.spent, value };
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
-    const { code, message, category, details } = error;
-    return { spent: steps.spent, code, message, category, details };
+    return { spent: steps.spent, refusal: packError(error) };
   }
 }
 
@@ -36,8 +30,9 @@ export function answerFor(job: ToRead): ThreadAnswer {
 export function outcomeIn(answer: ThreadAnswer): ReadingOutcome {
   const { spent } = answer;
   if ('value' in answer) return { spent, value: changed(answer.value, new Map(), unpacked) };
-  const { code, message, category, details } = answer;
-  return { spent, refusal: new CoordinatorError(code, message, { ...(category ? { category } : {}), details }) };
+  const refusal = unpackError(answer.refusal);
+  if (!(refusal instanceof CoordinatorError)) throw refusal;
+  return { spent, refusal };
 }
 
 function packed(value: object): unknown {

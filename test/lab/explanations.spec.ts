@@ -4,11 +4,11 @@ import { buildRegistry } from '../../src/decide/registry.js';
 import type { Decision } from '../../src/domain/activity/events.js';
 import { decisionSteps, decodingSteps, Steps } from '../../src/domain/steps.js';
 import { explanationSteps, ExplanationTelling } from '../../src/lab/tell-explanation.js';
-import { ExplanationThread } from '../../src/lab/explanation-thread.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { PartProofShape, ProofAnswer, ProofQuestion } from '../../src/read-models/explanations.js';
 import { eventOf, isDeciding } from '../../src/replay/deciding-events.js';
 import { payFolding } from '../../src/replay/fold-cost.js';
+import { queryTasks } from '../engine/query-tasks.js';
 import { longStream } from '../replay/long-stream.js';
 import { goldenNames, goldenNamesOf, goldenStream } from '../golden/streams.js';
 
@@ -134,25 +134,27 @@ test.each([
   expect(answerWith(enough).proof).toBeDefined();
 });
 
-test('the thread makes one proof of a family at a time, and refuses one too many', async () => {
+test('one proof of a family is made at a time, and one too many refused', async () => {
   let goOn = (): void => undefined;
   const held = new Promise<void>((resolve) => (goOn = resolve));
   let [now, most] = [0, 0];
-  const thread = new ExplanationThread({
-    async *read() {
-      most = Math.max(most, ++now);
-      await held;
-      yield* longStream(1, 1);
-      now--;
+  const tasks = queryTasks({
+    store: {
+      async *read() {
+        most = Math.max(most, ++now);
+        await held;
+        yield* longStream(1, 1);
+        now--;
+      },
     },
   });
-  const ask = () => thread.answer({ family: 'acme', organizationId: 'acme' }, question, () => undefined);
+  const ask = () => tasks.proof({ family: 'acme', organizationId: 'acme' }, question, () => undefined);
   const waiting = Array.from({ length: 8 }, ask);
   // Where it is not refused, it waits for the others.
   const one = await Promise.race([ask().catch((error: unknown) => error), setTimeout(1_000, 'it waits')]);
   goOn();
   const answers = await Promise.all(waiting);
-  await thread.close();
+  await tasks.close();
   expect(one).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
   expect(answers).toHaveLength(8);
   expect(most).toBe(1);

@@ -7,7 +7,6 @@ import { answerRoom } from '../../src/lab/what-if-report.js';
 import { AskedEvents } from '../../src/lab/asked-events.js';
 import { readDraft } from '../../src/lab/draft.js';
 import { boundedWhatIf, whatIf } from '../../src/lab/what-if.js';
-import { WhatIfThread } from '../../src/lab/what-if-thread.js';
 import type { ResponseOf } from '../../src/client/activity-client.js';
 import type { StampingClient } from '../../src/client/stamping-client.js';
 import type { EventReader } from '../../src/ledger/event-store.js';
@@ -16,6 +15,7 @@ import { TypingUser } from '../cli/typed.js';
 import { refusal } from '../e2e/exchange.js';
 import { aPolicy } from '../activities/facts.js';
 import { renamed, streamOf } from '../replay/long-stream.js';
+import { queryTasks } from '../engine/query-tasks.js';
 import { storeOf } from '../replay/store-of.js';
 
 type Answer = ResponseOf<'what_if'>;
@@ -85,7 +85,10 @@ test('a draft that cannot hold is refused, with what is wrong', async () => {
     refusal(coordinator.client.query('what_if', { draft, ...(from === undefined ? {} : { from }) }));
   expect(await refused({ policies: [{ ...open.policies[0], condition: 'activity.kin == 1' }] })).toMatchObject({
     status: 400,
-    details: [{ fieldViolations: [{ field: 'policies[0].condition' }] }],
+    details: [
+      { fieldViolations: [{ field: 'policies[0].condition' }] },
+      { turnkeyErrorCode: 'REQUEST_INVALID' },
+    ],
   });
   expect(await refused({})).toMatchObject({ status: 400 });
   const many = Array.from({ length: 10_000 }, (_, at) => ({ policyName: `policy ${at}`, effect: 'EFFECT_ALLOW' }));
@@ -120,9 +123,9 @@ test('one question has 100 million steps, however much its draft names', async (
   const policies = Array.from({ length: 200 }, (_, at) => aPolicy(`policy ${at}`, `number ${at}`));
   const answerTo = (renamings: number) => {
     const history = [...streamOf('acme', [...policies, ...renamed(renamings, 'Acme')])];
-    const events = new AskedEvents(BigInt(history.length), ({ stream, from, most }) => {
+    const events = new AskedEvents(BigInt(history.length), ({ stream, from, most = 1 }) => {
       const page = stream === organizationStream('acme') ? history.slice(from, from + most) : [];
-      events.take(page, page.length < most);
+      return Promise.resolve({ events: page, isEnd: page.length < most });
     });
     return boundedWhatIf(events, { organizationId: 'acme', registry, draft, now: 0, hidesParent: true });
   };
@@ -178,31 +181,31 @@ test('a family has one at a time and another waiting, and a stranger is answered
     },
     read: (stream, from) => store.read(stream, from),
   };
-  const thread = new WhatIfThread(slow);
+  const tasks = queryTasks({ store: slow });
   const draft = { withoutUsers: ['Alice'] };
   const ask = () =>
-    thread.answer({ family: organizationId, organizationId }, { organizationId, draft, now: 0 }, () => undefined);
+    tasks.whatIf({ family: organizationId, organizationId }, { organizationId, draft, now: 0 }, () => undefined);
   const both = [ask(), ask()];
   await expect(ask()).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
   goOn();
   expect((await Promise.all(both)).map((one) => one.counts)).toEqual([expect.anything(), expect.anything()]);
   expect(most).toBe(1);
-  await thread.close();
+  await tasks.close();
 });
 
 test('a thread that was lost is replaced', async () => {
   const { organizationId } = coordinator;
   const store = await storeOf(await coordinator.recorded());
-  const thread = new WhatIfThread(store, { longestMs: 1 });
+  const tasks = queryTasks({ store, longestMs: 1 });
   const ask = () =>
-    thread.answer(
+    tasks.whatIf(
       { family: organizationId, organizationId },
       { organizationId, draft: { withoutUsers: ['Alice'] }, now: 0 },
       () => undefined,
     );
   await expect(ask()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   await expect(ask()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  await thread.close();
+  await tasks.close();
 });
 
 test('in a sub-organization the parent’s decisions are its own; a member of the parent sees what becomes of them', async () => {

@@ -1,10 +1,7 @@
 import type { EventReader, RecordedEvent } from '../../src/ledger/event-store.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import { ExplanationThread } from '../../src/lab/explanation-thread.js';
-import { WhatIfThread } from '../../src/lab/what-if-thread.js';
 import { eventRuns } from '../../src/ledger/event-runs.js';
-import { ReasonsThread } from '../../src/replay/reasons-thread.js';
-import { StateThread } from '../../src/replay/state-thread.js';
+import { queryTasks } from '../engine/query-tasks.js';
 import { longStream } from '../replay/long-stream.js';
 
 type Store = Pick<EventReader, 'read' | 'head'>;
@@ -65,38 +62,27 @@ type Turn = () => Promise<void> | undefined;
 const whose = { family: acme, organizationId: acme };
 const ofAcme = { organizationId: acme, now: 0 };
 const activity = { kind: 'activity', activityId: 'a', decisions: 1, isWaiting: false } as const;
-const threads: Record<string, (store: Store, turn: Turn) => { asked: Promise<unknown>; close(): Promise<void> }> = {
-  states: (store, turn) => {
-    const thread = new StateThread(store);
+const asks: Record<string, (tasks: ReturnType<typeof queryTasks>, turn: Turn) => Promise<unknown>> = {
+  states: (tasks, turn) => {
     const question = { asks: 'state', at: { by: 'newest' }, lists: [], after: 0 } as const;
-    return { asked: thread.answer(whose, { ...ofAcme, question }, turn), close: () => thread.close() };
+    return tasks.states(whose, { ...ofAcme, question }, turn);
   },
-  reasons: (store, turn) => {
-    const thread = new ReasonsThread(store);
-    const question = { organizationId: acme, activityId: 'a', decisions: 1, isConcerned: true };
-    return { asked: thread.answer(whose, question, turn), close: () => thread.close() };
-  },
-  explanations: (store, turn) => {
-    const thread = new ExplanationThread(store);
-    return { asked: thread.answer(whose, { ...ofAcme, about: activity }, turn), close: () => thread.close() };
-  },
-  'what-ifs': (store, turn) => {
-    const thread = new WhatIfThread(store);
-    const question = { ...ofAcme, draft: { withoutUsers: ['Nobody'] } };
-    return { asked: thread.answer(whose, question, turn), close: () => thread.close() };
-  },
+  reasons: (tasks, turn) =>
+    tasks.reasons(whose, { organizationId: acme, activityId: 'a', decisions: 1, isConcerned: true }, turn),
+  proofs: (tasks, turn) => tasks.proof(whose, { ...ofAcme, about: activity }, turn),
+  'what-ifs': (tasks, turn) => tasks.whatIf(whose, { ...ofAcme, draft: { withoutUsers: ['Nobody'] } }, turn),
 };
 
-test.each(Object.keys(threads))(
+test.each(Object.keys(asks))(
   'however long events are, the main thread holds few of them for the thread of %s',
   async (name) => {
     let [read, most] = [0, 0];
     const store = storeOf(20, 600_000, () => (most = Math.max(most, ++read)));
-    const { asked, close } = threads[name]!(store, () => void (read = 0));
+    const tasks = queryTasks({ store });
     try {
-      await asked;
+      await asks[name]!(tasks, () => void (read = 0));
     } finally {
-      await close();
+      await tasks.close();
     }
     expect(most).toBeGreaterThan(0);
     expect(most).toBeLessThanOrEqual(3);

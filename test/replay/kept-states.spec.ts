@@ -8,8 +8,8 @@ import { bytesOf } from '../../src/ledger/fold-cache.js';
 import { nothingLoaded, type LoadedOrganization } from '../../src/ledger/loaded-organization.js';
 import type { Point, StateAnswer, StateQuestion } from '../../src/read-models/states.js';
 import { KeptStates, usualBounds, type StateBounds } from '../../src/replay/kept-states.js';
-import { StateThread } from '../../src/replay/state-thread.js';
 import { put } from '../../src/domain/organization/slices.js';
+import { queryTasks } from '../engine/query-tasks.js';
 
 /** Events between two states that are kept. */
 const every = 10;
@@ -51,33 +51,35 @@ function storeOf(...histories: readonly (readonly RecordedEvent[])[]) {
 }
 
 let stateFolder: string;
-const threads: StateThread[] = [];
+type Tasks = ReturnType<typeof queryTasks>;
+
+const opened: Tasks[] = [];
 
 beforeEach(async () => {
   stateFolder = await mkdtemp(join(tmpdir(), 'kept-states-'));
 });
 
 afterEach(async () => {
-  for (const thread of threads.splice(0)) await thread.close();
+  for (const tasks of opened.splice(0)) await tasks.close();
   await rm(stateFolder, { recursive: true });
 });
 
 /** A thread of a new process, with the states of the one before. */
-function threadOn(store: ReturnType<typeof storeOf>, bounds?: Partial<StateBounds>, steps?: number): StateThread {
+function tasksOn(store: ReturnType<typeof storeOf>, bounds?: Partial<StateBounds>, steps?: number): Tasks {
   const given = steps === undefined ? {} : { steps };
-  const thread = new StateThread(store, { stateFolder, every, bounds: { ...usualBounds, ...bounds }, ...given });
-  threads.push(thread);
-  return thread;
+  const tasks = queryTasks({ store, stateFolder, every, bounds: { ...usualBounds, ...bounds }, ...given });
+  opened.push(tasks);
+  return tasks;
 }
 
 const newest: StateQuestion = { asks: 'state', at: { by: 'newest' }, lists: [], after: 0 };
 const ask = (
-  thread: StateThread,
+  tasks: Tasks,
   question: StateQuestion = newest,
   organizationId = acme,
   family = uuid(900),
 ): Promise<StateAnswer> =>
-  thread.answer({ family, organizationId }, { organizationId, question, now: 0 }, () => undefined);
+  tasks.states({ family, organizationId }, { organizationId, question, now: 0 }, () => undefined);
 
 async function files(): Promise<{ path: string; bytes: number }[]> {
   const entries = await readdir(stateFolder, { recursive: true, withFileTypes: true });
@@ -105,17 +107,17 @@ const questions: readonly StateQuestion[] = [
 
 test('a question goes on from the nearest state that one before has come by, and is answered as without', async () => {
   const history = historyOf(acme);
-  const plain = new StateThread(storeOf(history));
-  threads.push(plain);
-  await ask(threadOn(storeOf(history)));
+  const plain = queryTasks({ store: storeOf(history) });
+  opened.push(plain);
+  await ask(tasksOn(storeOf(history)));
   expect((await files()).map(({ path }) => Number(/(\d+)\.snapshot$/.exec(path)?.[1])).sort((a, b) => a - b)).toEqual([
     10, 20, 30, 40, 50, 60, 70, 80, 90,
   ]);
   const store = storeOf(history);
-  const thread = threadOn(store);
+  const tasks = tasksOn(store);
   for (const question of questions) {
     store.seen.length = 0;
-    expect(await ask(thread, question)).toEqual(await ask(plain, question));
+    expect(await ask(tasks, question)).toEqual(await ask(plain, question));
     const point = question.asks === 'state' ? question.at : question.from;
     const wanted =
       point.by === 'newest'
@@ -133,16 +135,16 @@ test('a question goes on from the nearest state that one before has come by, and
     expect(last).toBeLessThanOrEqual(5);
   }
   store.seen.length = 0;
-  await ask(thread);
+  await ask(tasks);
   expect(store.seen).toEqual([90, 91, 92, 93, 94]);
 });
 
 test('a file that is not what was written is not believed, nor the state of another history', async () => {
   const history = historyOf(acme);
-  const plain = new StateThread(storeOf(history));
-  threads.push(plain);
+  const plain = queryTasks({ store: storeOf(history) });
+  opened.push(plain);
   const wanted = await ask(plain);
-  await ask(threadOn(storeOf(history)));
+  await ask(tasksOn(storeOf(history)));
   const whole = await files();
   for (const { path } of whole) {
     const file = join(stateFolder, path);
@@ -154,23 +156,23 @@ test('a file that is not what was written is not believed, nor the state of anot
     await writeFile(file, bytes);
   }
   const store = storeOf(history);
-  expect(await ask(threadOn(store), newest)).toEqual(wanted);
+  expect(await ask(tasksOn(store), newest)).toEqual(wanted);
   expect(store.seen.filter((revision) => revision === 0)).toEqual([0]);
   expect(store.seen).toHaveLength(length);
   // They were made again.
   expect(await files()).toEqual(whole);
 
   const other = storeOf(historyOf(acme, length, 'other'));
-  const answer = await ask(threadOn(other), newest);
+  const answer = await ask(tasksOn(other), newest);
   expect(answer.elements.texts.every((text) => text.includes('"other"'))).toBe(true);
   expect(other.seen).toContain(0);
   other.seen.length = 0;
-  expect(await ask(threadOn(other), newest)).toEqual(answer);
+  expect(await ask(tasksOn(other), newest)).toEqual(answer);
   expect(other.seen[0]).toBe(90);
 });
 
 test('a history with fewer events than lie between two states leaves nothing', async () => {
-  await ask(threadOn(storeOf(historyOf(acme, every))));
+  await ask(tasksOn(storeOf(historyOf(acme, every))));
   expect(await files()).toEqual([]);
 });
 
@@ -181,8 +183,8 @@ test('what is kept is bounded in bytes: of a state, an organization, a family an
   const store = storeOf(...histories);
   const askAll = async (bounds: Partial<StateBounds>) => {
     await rm(stateFolder, { recursive: true });
-    const thread = threadOn(store, bounds);
-    for (const family of families) for (const id of organizations) await ask(thread, newest, id, family);
+    const tasks = tasksOn(store, bounds);
+    for (const family of families) for (const id of organizations) await ask(tasks, newest, id, family);
     return files();
   };
   const unbounded = await askAll({});
@@ -214,7 +216,7 @@ test('what is kept is bounded in bytes: of a state, an organization, a family an
   const ofAll = await askAll({ all: ofOne * 2 });
   expect(sum(ofAll)).toBeLessThanOrEqual(ofOne * 2);
   // A later process holds to them too, and begins with those that were used least lately.
-  const later = threadOn(store, { all: ofOne });
+  const later = tasksOn(store, { all: ofOne });
   await ask(later, { ...newest, at: { by: 'revision', revision: 35 } }, uuid(11), families[0]);
   const left = await files();
   expect(sum(left)).toBeLessThanOrEqual(ofOne);
@@ -263,11 +265,11 @@ describe('a state of more than 4 MiB', () => {
 
 test('a question at an earlier point leaves the later states', async () => {
   const store = storeOf(historyOf(acme));
-  const thread = threadOn(store);
-  await ask(thread);
+  const tasks = tasksOn(store);
+  await ask(tasks);
   const before = (await files()).length;
   await rm(join(stateFolder, uuid(900), acme, '20.snapshot'));
-  await ask(threadOn(store), { ...newest, at: { by: 'revision', revision: 25 } });
+  await ask(tasksOn(store), { ...newest, at: { by: 'revision', revision: 25 } });
   expect(await files()).toHaveLength(before);
 });
 
@@ -276,7 +278,7 @@ test('a history that is too long for one question is answered to who asks again'
   // A byte takes a quarter of a step.
   const store = storeOf(historyOf(acme, length, '', 'x'.repeat(Math.ceil((4.4 * steps) / length))));
   const question: StateQuestion = { ...newest, lists: ['users'] };
-  const thread = threadOn(store, {}, steps);
-  await expect(ask(thread, question)).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
-  expect((await ask(thread, question)).reached[0]).toMatchObject({ revision: String(length - 1) });
+  const tasks = tasksOn(store, {}, steps);
+  await expect(ask(tasks, question)).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  expect((await ask(tasks, question)).reached[0]).toMatchObject({ revision: String(length - 1) });
 });

@@ -1,16 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { Decision } from '../../src/domain/activity/events.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../../src/read-models/reasons.js';
 import { eventOf, isDeciding } from '../../src/replay/deciding-events.js';
-import { ReasonsThread } from '../../src/replay/reasons-thread.js';
 import { reasonsSteps, ReasonsTelling, stepsForOthers } from '../../src/replay/tell-reasons.js';
+import { queryTasks } from '../engine/query-tasks.js';
+import { moduleFile } from '../threads/module-file.js';
 import { longStream } from './long-stream.js';
 import { goldenNames, goldenNamesOf, goldenStream } from '../golden/streams.js';
 
@@ -129,8 +126,8 @@ test('folds less for somebody whom the activity does not concern, and says that 
 });
 
 describe('the thread', () => {
-  const ask = (thread: ReasonsThread, organizationId = 'acme', family = 'acme') =>
-    thread.answer({ family, organizationId }, { ...question, organizationId }, () => undefined);
+  const ask = (tasks: ReturnType<typeof queryTasks>, organizationId = 'acme', family = 'acme') =>
+    tasks.reasons({ family, organizationId }, { ...question, organizationId }, () => undefined);
   const founded = {
     async *read() {
       yield* await Promise.resolve(longStream(1, 1));
@@ -141,50 +138,45 @@ describe('the thread', () => {
     let goOn = (): void => undefined;
     const held = new Promise<void>((resolve) => (goOn = resolve));
     let [now, most] = [0, 0];
-    const thread = new ReasonsThread({
-      async *read() {
-        most = Math.max(most, ++now);
-        await held;
-        yield* longStream(1, 1);
-        now--;
+    const tasks = queryTasks({
+      store: {
+        async *read() {
+          most = Math.max(most, ++now);
+          await held;
+          yield* longStream(1, 1);
+          now--;
+        },
       },
     });
-    const waiting = Array.from({ length: 8 }, () => ask(thread));
+    const waiting = Array.from({ length: 8 }, () => ask(tasks));
     // Where it is not refused, it waits for the others.
-    const one = await Promise.race([ask(thread), setTimeout(1_000, { told: [], notExplained: 'it waits' })]);
+    const one = await Promise.race([ask(tasks), setTimeout(1_000, { told: [], notExplained: 'it waits' })]);
     goOn();
     const answers = await Promise.all(waiting);
-    await thread.close();
+    await tasks.close();
     expect(one.notExplained).toBe('other explanations are in progress: ask again');
     expect(answers).toEqual(waiting.map(() => ({ told: [] })));
     expect(most).toBe(1);
   });
 
   test('refuses a broken chain, and says that it explained nothing where it dies or does not respond', async () => {
-    const broken = new ReasonsThread({
-      async *read() {
-        for (const event of longStream(2, 1)) {
-          yield await Promise.resolve(event.revision === 1 ? { ...event, data: { name: 'forged' } } : event);
-        }
+    const broken = queryTasks({
+      store: {
+        async *read() {
+          for (const event of longStream(2, 1)) {
+            yield await Promise.resolve(event.revision === 1 ? { ...event, data: { name: 'forged' } } : event);
+          }
+        },
       },
     });
     await expect(ask(broken)).rejects.toThrow('is broken at revision 1');
     await broken.close();
 
-    const folder = await mkdtemp(join(tmpdir(), 'reasons-'));
-    try {
-      for (const act of ['process.exit(1)', 'undefined']) {
-        const file = join(folder, `${act.length}.mjs`);
-        await writeFile(
-          file,
-          `import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => ${act});`,
-        );
-        const thread = new ReasonsThread(founded, { file: pathToFileURL(file), longestMs: 500 });
-        expect((await ask(thread)).notExplained).toMatch(/has ended|was not available within 0.5 s/);
-        await thread.close();
-      }
-    } finally {
-      await rm(folder, { recursive: true });
+    for (const act of ['process.exit(1)', 'new Promise(() => undefined)']) {
+      const file = await moduleFile(`export const reasons = () => ${act};`);
+      const tasks = queryTasks({ store: founded, file, longestMs: 2_000 });
+      expect((await ask(tasks)).notExplained).toMatch(/has ended|was not available within 2 s/);
+      await tasks.close();
     }
   });
 });

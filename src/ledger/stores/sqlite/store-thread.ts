@@ -1,7 +1,8 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { linkIn } from '../../chain.js';
 import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
+import { startThread } from '../../../threads/start-thread.js';
 import { threadError } from '../../../threads/thread-error.js';
 import { checkedEvent, parseEvent } from '../../stored-event.js';
 import { SEPARATOR, storedIn } from './sqlite-protocol.js';
@@ -35,22 +36,18 @@ export class StoreThread {
   constructor(file: string, openedFor: OpenedFor, lost: (error: StoreUnavailable, isExpected: boolean) => void) {
     this.#file = file;
     this.#lost = lost;
-    // Flags such as --input-type or --watch are meant for the process, and some would stop the thread.
-    const options = { workerData: { file, openedFor }, name: 'event-store', execArgv: [] };
-    const worker = new Worker(new URL('./sqlite-worker.js', import.meta.url), options);
-    this.#worker = worker;
     const lose = (reason: string) => this.#lose(this.#unavailable(reason));
-    worker.on('message', (message: Answer | Fault) => {
-      if (message.kind === 'fault') this.#lose(new StoreUnavailable(message.message));
-      else this.#waiting.shift()?.(message);
+    const { thread, hasEnded } = startThread(new URL('./sqlite-worker.js', import.meta.url), {
+      name: 'event-store',
+      workerData: { file, openedFor },
+      hear: (message: Answer | Fault) => {
+        if (message.kind === 'fault') this.#lose(new StoreUnavailable(message.message));
+        else this.#waiting.shift()?.(message);
+      },
+      failed: (error) => lose(threadError(error).message),
+      ended: () => lose(this.#isClosing ? 'it is closed' : 'its thread has ended'),
     });
-    worker.on('error', (error) => lose(threadError(error).message));
-    this.#exited = new Promise((resolve) => {
-      worker.once('exit', () => {
-        lose(this.#isClosing ? 'it is closed' : 'its thread has ended');
-        resolve();
-      });
-    });
+    [this.#worker, this.#exited] = [thread, hasEnded];
   }
 
   /**

@@ -1,10 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { StateAnswer, StateQuestion } from '../../src/read-models/states.js';
-import { StateThread } from '../../src/replay/state-thread.js';
+import { queryTasks } from '../engine/query-tasks.js';
 import { stateOf } from '../e2e/until.js';
+import { moduleFile } from '../threads/module-file.js';
 import { stateSteps } from '../../src/replay/tell-states.js';
 import { renamed, streamOf } from './long-stream.js';
 
@@ -30,14 +27,15 @@ const storeOf = (following: () => Iterable<{ type: string; data: object }>) => {
 };
 
 const newest: StateQuestion = { asks: 'state', at: { by: 'newest' }, lists: [], after: 0 };
-const ask = (thread: StateThread, question: StateQuestion, organizationId = 'acme', family = 'family') =>
-  thread.answer({ family, organizationId }, { organizationId, question, now: 0 }, () => undefined);
+type Tasks = ReturnType<typeof queryTasks>;
+const ask = (tasks: Tasks, question: StateQuestion, organizationId = 'acme', family = 'family') =>
+  tasks.states({ family, organizationId }, { organizationId, question, now: 0 }, () => undefined);
 
 const numbersOf = ({ elements }: StateAnswer) =>
   elements.texts.map((text) => Number((JSON.parse(text) as { number: string }).number));
 
 test('what is larger than 4 MiB comes in pages, without a gap, and no two elements twice', async () => {
-  const thread = new StateThread(storeOf(() => policies(11, 'x'.repeat(1_000_000))));
+  const thread = queryTasks({ store: storeOf(() => policies(11, 'x'.repeat(1_000_000))) });
   const seen: number[] = [];
   for (;;) {
     const answer = await ask(thread, { ...newest, after: seen.length });
@@ -58,14 +56,14 @@ test('what is larger than 4 MiB comes in pages, without a gap, and no two elemen
 
 test('reads no further than it is asked about, and refuses what would take too long', async () => {
   const early = storeOf(() => renamed(20_000, 'Acme'));
-  const thread = new StateThread(early);
+  const thread = queryTasks({ store: early });
   const { reached } = await ask(thread, { ...newest, at: { by: 'time', time: 7_500 } });
   expect(reached[0]).toMatchObject({ revision: '7', recordedAt: '1970-01-01T00:00:07.000Z' });
   expect(early.eventsRead).toBeLessThan(2_000);
   await thread.close();
 
   const long = storeOf(() => renamed(1_000, 'x'.repeat(Math.ceil(stateSteps / 100))));
-  const other = new StateThread(long);
+  const other = queryTasks({ store: long });
   await expect(ask(other, newest)).rejects.toMatchObject({
     code: 'RESOURCE_EXHAUSTED',
     message: expect.stringMatching(
@@ -83,12 +81,14 @@ test('one question of a family at a time, and few that wait', async () => {
   let goOn = (): void => undefined;
   const held = new Promise<void>((resolve) => (goOn = resolve));
   let [now, most] = [0, 0];
-  const thread = new StateThread({
-    async *read(stream) {
-      most = Math.max(most, ++now);
-      await held;
-      yield* streamOf(stream.slice('organization-'.length), []);
-      now--;
+  const thread = queryTasks({
+    store: {
+      async *read(stream) {
+        most = Math.max(most, ++now);
+        await held;
+        yield* streamOf(stream.slice('organization-'.length), []);
+        now--;
+      },
     },
   });
   const waiting = ['a', 'b', 'c', 'd'].map((id) => ask(thread, newest, id));
@@ -107,13 +107,15 @@ test('one question of a family at a time, and few that wait', async () => {
 });
 
 test('a broken chain is not told, and a thread that dies or does not answer is a 503', async () => {
-  const broken = new StateThread({
-    async *read(stream) {
-      for (const event of streamOf(stream.slice('organization-'.length), policies(2, ''))) {
-        yield await Promise.resolve(
-          event.revision === 1 ? { ...event, data: { ...(event.data as object), notes: 'forged' } } : event,
-        );
-      }
+  const broken = queryTasks({
+    store: {
+      async *read(stream) {
+        for (const event of streamOf(stream.slice('organization-'.length), policies(2, ''))) {
+          yield await Promise.resolve(
+            event.revision === 1 ? { ...event, data: { ...(event.data as object), notes: 'forged' } } : event,
+          );
+        }
+      },
     },
   });
   await expect(ask(broken, newest)).rejects.toThrow('is broken at revision 1');
@@ -122,29 +124,19 @@ test('a broken chain is not told, and a thread that dies or does not answer is a
   });
   await broken.close();
 
-  const folder = await mkdtemp(join(tmpdir(), 'states-'));
-  try {
-    for (const act of ['process.exit(1)', 'undefined']) {
-      const file = join(folder, `${act.length}.mjs`);
-      const script = (said: string) =>
-        `import { parentPort } from 'node:worker_threads'; parentPort.on('message', ({ kind }) => ${said});`;
-      await writeFile(file, script(act));
-      const options = { file: pathToFileURL(file), longestMs: 500 };
-      const thread = new StateThread(
-        storeOf(() => []),
-        options,
-      );
-      await expect(ask(thread, newest)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-      const replies = `{
-        question: { kind: 'read', from: 0, most: Infinity },
-        events: { kind: 'go-on' },
-        end: { kind: 'answer', answer: { reached: [], elements: { texts: [], hasMore: false } } },
-      }`;
-      await writeFile(file, script(`parentPort.postMessage((${replies})[kind])`));
-      expect(await ask(thread, newest)).toMatchObject({ reached: [] });
-      await thread.close();
-    }
-  } finally {
-    await rm(folder, { recursive: true });
+  for (const act of ['process.exit(1)', 'new Promise(() => undefined)']) {
+    const answer = { value: { reached: [], elements: { texts: [], hasMore: false } } };
+    // A thread that was lost is replaced: the second one finds what the first has left.
+    const file = await moduleFile(`
+      import { appendFileSync, readFileSync } from 'node:fs';
+      const own = new URL(import.meta.url).pathname + '.asked';
+      export function states() {
+        appendFileSync(own, '.');
+        return readFileSync(own).length === 1 ? ${act} : ${JSON.stringify(answer)};
+      }`);
+    const tasks = queryTasks({ store: storeOf(() => []), file, longestMs: 2_000 });
+    await expect(ask(tasks, newest)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(await ask(tasks, newest)).toMatchObject({ reached: [] });
+    await tasks.close();
   }
 });

@@ -1,26 +1,30 @@
 import { toFunctionSelector } from 'viem';
-import { ReadingThreads } from '../../src/engine/reading-threads.js';
+import { coordinatorTasks, type CoordinatorPool } from '../../src/engine/query-tasks.js';
+import { ReadingTasks } from '../../src/engine/reading-tasks.js';
+import { TaskPool } from '../../src/threads/task-pool.js';
 import { notApplicable, Unreadable } from '../../src/domain/policy/types.js';
 import { organizationPath, type QueuePath } from '../../src/fairness/fair-queue.js';
 import type { CoordinatorError } from '../../src/domain/errors.js';
 import { decodingSteps, Steps } from '../../src/domain/steps.js';
 import { read, type ToRead } from '../../src/transactions/reading.js';
 import { stateOf } from '../e2e/until.js';
+import { moduleFile } from '../threads/module-file.js';
 
 /*
  * What is read in another thread is what would be read here; a thread that is lost is no outcome.
  */
 
-const opened: ReadingThreads[] = [];
-const threads = (options: ConstructorParameters<typeof ReadingThreads>[0] = {}) => {
-  const made = new ReadingThreads(options);
-  opened.push(made);
-  return made;
+const opened: CoordinatorPool[] = [];
+const threads = ({ most, ...options }: { most?: number; file?: URL; longestMs?: number } = {}) => {
+  const pool: CoordinatorPool = new TaskPool({ ...coordinatorTasks, ...options });
+  opened.push(pool);
+  const tasks = new ReadingTasks(pool, ...(most === undefined ? [] : [most]));
+  return Object.assign(tasks, { close: () => pool.close() });
 };
 afterAll(() => Promise.all(opened.map((one) => one.close())));
 
 const path = organizationPath('one');
-const worker = (script: string) => new URL(`data:text/javascript,${encodeURIComponent(script)}`);
+const silent = () => moduleFile('export const read = () => new Promise(() => undefined);');
 const text = (payload: string): ToRead => ({
   kind: 'payloads',
   encoding: 'PAYLOAD_ENCODING_TEXT_UTF8',
@@ -70,9 +74,9 @@ it('gives what is read here, doubts and all', async () => {
 });
 
 it('keeps its thread while there is nothing to read', async () => {
-  const file = worker(`
-    import { parentPort, threadId } from 'node:worker_threads';
-    parentPort.on('message', () => parentPort.postMessage({ value: threadId }));`);
+  const file = await moduleFile(`
+    import { threadId } from 'node:worker_threads';
+    export const read = () => ({ value: { spent: 0, value: threadId } });`);
   const elsewhere = threads({ most: 1, file });
   const thread = await elsewhere.read(text('a'), path);
   // Time enough to end in for one that ends: others are started, and read.
@@ -88,17 +92,17 @@ it('gives the refusal that is given here', async () => {
 });
 
 it.each([
-  ['does not answer', 'setInterval(() => {}, 1000)', 200, /was not read within 0.2 s: send the same request again/],
-  ['ends', `require('node:worker_threads').parentPort.once('message', () => process.exit(1))`, 20_000, /ended: send/],
   [
-    'throws',
-    `require('node:worker_threads').parentPort.once('message', () => { throw new Error() })`,
-    20_000,
-    /failed: send/,
+    'does not answer',
+    'new Promise(() => undefined)',
+    1_000,
+    /was not available within 1 s: send the same request again/,
   ],
-])('refuses with 503 when a thread %s, and replaces it', async (_what, script, longestMs, reason) => {
-  const module = script.replace("require('node:worker_threads')", "(await import('node:worker_threads'))");
-  const elsewhere = threads({ most: 1, longestMs, file: worker(module) });
+  ['ends', 'process.exit(1)', 20_000, /has ended: send/],
+  ['throws', '({ error: new Error() })', 20_000, /failed: send/],
+])('refuses with 503 when a thread %s, and replaces it', async (_what, act, longestMs, reason) => {
+  const file = await moduleFile(`export const read = () => ${act};`);
+  const elsewhere = threads({ most: 1, longestMs, file });
   const asked = [elsewhere.read(text('a'), path), elsewhere.read(text('b'), path)];
   for (const one of asked) {
     expect(await stateOf(one, 20_000)).toBe('UNAVAILABLE');
@@ -107,8 +111,7 @@ it.each([
 });
 
 it('has 256 that wait, and each organization has one beyond them', async () => {
-  const silent = worker('setInterval(() => {}, 1000)');
-  const elsewhere = threads({ most: 1, file: silent });
+  const elsewhere = threads({ most: 1, file: await silent() });
   const codes = (paths: readonly QueuePath[]) =>
     paths.map((of) => elsewhere.read(text('a'), of).catch((error: CoordinatorError) => error.code));
   const waiting = codes(Array.from({ length: 256 }, (_, at) => organizationPath(`family ${at}`)));
@@ -134,7 +137,7 @@ it('has families take turns, and lets none of them fill the line', async () => {
 });
 
 it('lets siblings and the parent in, whatever four sub-organizations of them ask', async () => {
-  const elsewhere = threads({ most: 1, file: worker('setInterval(() => {}, 1000)') });
+  const elsewhere = threads({ most: 1, file: await silent() });
   const refused: string[] = [];
   const ask = (name: string, of: QueuePath, count: number) =>
     Array.from({ length: count }, () =>
