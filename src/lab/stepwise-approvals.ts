@@ -155,7 +155,10 @@ class Search {
     };
     checkLeft(this.steps);
     if (isRootQuorumMet(rootQuorum, approvals) || (isAllowed && isByMember)) return { outcome: 'passes', mayVote };
-    return { outcome: isDenied && !isRootPossible ? 'refused' : 'waits', mayVote };
+    // As in `decideVote`: only members of the root quorum may approve what is denied.
+    const last = approvals.at(-1)?.userId;
+    const isOfRoot = isRootPossible && last !== undefined && rootQuorum.userIds.includes(last);
+    return { outcome: isDenied && !isOfRoot ? 'refused' : 'waits', mayVote };
   }
 
   private approvalsIn(sequence: Sequence): readonly Approval[] {

@@ -90,7 +90,7 @@ export function votesMissing(
   const approved = new Set(approvals.map(({ userId }) => userId));
   const { threshold, userIds } = context.rootQuorum;
   const members = userIds.filter((userId) => !approved.has(userId));
-  const rootQuorum = isRootPossible(context.rootQuorum, request.submitterId)
+  const rootQuorum = isRootPossible(context.rootQuorum, request)
     ? { rootQuorum: { fewest: threshold - (userIds.length - members.length), userIds: members } }
     : {};
   if (request.rootQuorumOnly) return { policies: [], ...rootQuorum };
