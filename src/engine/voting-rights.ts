@@ -124,6 +124,20 @@ export class VotingRights {
     return this.otherwiseRead(organization, unread, read, notComputed);
   }
 
+  /** Like `ifRead`, after reading what rights depend on. */
+  async afterReading(
+    organization: OrganizationView,
+    activityId: string,
+    userId: string,
+    meter: Meter,
+  ): Promise<Rights> {
+    const unread: Unread = [];
+    const atOnce = this.ifRead(organization, activityId, userId, meter, unread);
+    if (unread.length === 0) return atOnce;
+    await this.readUnread(unread, meter);
+    return this.ifRead(organization, activityId, userId, meter, []);
+  }
+
   /**
    * Like `ifRead`, for several activities. Policies are parsed once for all of them, and one meter holds for the
    * request: beyond it, rights are not computed. What the activities wait for is computed as long as its part of the
