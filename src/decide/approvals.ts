@@ -1,6 +1,6 @@
 import type { AnyActivity } from '../activities/define-activity.js';
-import { liveApprovals, type Vote } from '../domain/activity/events.js';
-import { activityAt } from '../domain/activity/machine.js';
+import { isRejection, liveApprovals, type Vote } from '../domain/activity/events.js';
+import { activityAt, type ActivitySnapshot } from '../domain/activity/machine.js';
 import { credentialOfVote } from '../domain/organization/credentials-of-users.js';
 import { mayChange, whoseWaysIn, type Word } from '../domain/organization/quorum-members.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
@@ -34,16 +34,24 @@ export function waiting(basis: Basis, open: OpenActivity): Waiting {
     submissionOf(open).userId,
     basis.organization,
     about,
+    true,
   );
   const approvals = standingApprovals(basis, open);
   const eligible = eligibleApprovers(question, approvals, policyContext(basis));
   const member = changedMember(basis, definition, intent);
-  const snapshot = activityAt('consensusNeeded', {
-    // The member's own approval is required, so the member may vote even if no policy makes them eligible.
-    eligible: [...eligible, ...(member === undefined || eligible.has(member) ? [] : [member])],
-    approved: approvals.map(({ userId }) => userId),
-  });
+  // The member's own approval is required, so the member may vote even if no policy makes them eligible.
+  const snapshot = machineOf(open, approvals, member === undefined ? eligible : new Set([...eligible, member]));
   return { snapshot, approvals, question, member };
+}
+
+/** The machine of a waiting activity; rejections count however old they are. */
+export function machineOf(
+  { votes }: OpenActivity,
+  approvals: readonly Approval[],
+  eligible: Iterable<string>,
+): ActivitySnapshot {
+  const approved = approvals.map(({ userId }) => ({ userId, selection: 'VOTE_SELECTION_APPROVED' as const }));
+  return activityAt('consensusNeeded', { eligible: [...eligible], votes: [...approved, ...votes.filter(isRejection)] });
 }
 
 /** Approvals that still count: recent enough, by a user who still exists, with a credential that was not removed. */

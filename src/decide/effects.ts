@@ -1,10 +1,11 @@
 import type { AnyActivity, DecideContext } from '../activities/define-activity.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
-import { activityStatus, afterEffects, type ActivitySnapshot } from '../domain/activity/machine.js';
+import { activityStatus, step, type ActivitySnapshot } from '../domain/activity/machine.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
-import { checkQuorumMembers, type Word } from '../domain/organization/quorum-members.js';
+import { checkQuorumMembers, isOnlyAbout, type Word } from '../domain/organization/quorum-members.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { checkLimits } from '../domain/organization/limits.js';
 import { checkQuorumReachable } from '../domain/organization/ways-in.js';
 import type { Authorization } from '../domain/policy/authorize.js';
@@ -16,6 +17,29 @@ export function isPossible(definition: AnyActivity, intent: object, basis: Basis
   try {
     definition.check?.(intent, basis.organization, limitsToCheck(basis));
     return true;
+  } catch (error) {
+    if (error instanceof CoordinatorError) return false;
+    throw error;
+  }
+}
+
+/**
+ * Whether a waiting activity that somebody else submitted would affect only this user's own account, credentials, tags
+ * or membership in the root quorum.
+ */
+export function concernsOnly(
+  userId: string,
+  basis: Basis,
+  definition: AnyActivity,
+  intent: object,
+  { activityId, votes: [submission] }: OpenActivity,
+): boolean {
+  if (submission!.userId === userId) return false;
+  // Its effects are known only once it is prepared.
+  if (definition.recall) return definition.touches?.(intent).data.userId === userId;
+  try {
+    const { events } = execute(basis, definition, intent, activityId, submission!, undefined);
+    return events.length > 0 && events.every((event) => isOnlyAbout(userId, event, basis.organization));
   } catch (error) {
     if (error instanceof CoordinatorError) return false;
     throw error;
@@ -90,7 +114,7 @@ export function endOf(
   effects: { readonly result: object } | { readonly failure: CoordinatorError },
 ): ActivityEvent {
   if ('failure' in effects) return failed(activityId, pending, effects.failure);
-  const status = activityStatus(afterEffects(pending, 'completed'));
+  const status = activityStatus(step(pending, { type: 'completed' }));
   return { type: 'ActivityCompleted', data: { activityId, status, result: { ...effects.result } } };
 }
 
@@ -99,6 +123,6 @@ export function failed(
   pending: ActivitySnapshot,
   { code, message }: CoordinatorError,
 ): ActivityEvent {
-  const status = activityStatus(afterEffects(pending, 'failed'));
+  const status = activityStatus(step(pending, { type: 'failed' }));
   return { type: 'ActivityFailed', data: { activityId, status, failure: { code, message } } };
 }

@@ -93,6 +93,7 @@ export function questionOf(
   submitterId: string,
   submitterOrganization: OrganizationView,
   about: About,
+  isWaiting = false,
 ): AuthorizationRequest {
   const { policy, params } = definition;
   const values: Record<string, PolicyValue | undefined> = {};
@@ -108,6 +109,7 @@ export function questionOf(
     resources,
     parts,
     submitterId,
+    isWaiting,
     rootQuorumOnly: policy === 'root-quorum-only',
     // The user of an auth proxy belongs to no person: it may do only what its policy says.
     ownCredentials:

@@ -2,7 +2,6 @@ import { CoordinatorError, type ErrorDetail } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { Authorization } from '../domain/policy/authorize.js';
 import type { Evaluation } from '../domain/policy/part-question.js';
-import type { Approval } from '../domain/policy/types.js';
 import type { DecidingPart } from '../domain/policy/deciding-part.js';
 
 /** What a denial discloses about policies, and to whom. */
@@ -105,19 +104,20 @@ export function toldOnce(type: string, activityId: string): CoordinatorError {
 
 export function voteRefused(
   { activityId }: OpenActivity,
-  wish: 'approve' | 'reject',
-  approvals: readonly Approval[],
+  type: 'approve' | 'reject',
+  isRepeated: boolean,
   userId: string,
 ): CoordinatorError {
-  if (wish === 'approve' && approvals.some((approval) => approval.userId === userId)) {
+  if (isRepeated) {
+    const done = type === 'approve' ? 'approved' : 'rejected';
     return new CoordinatorError(
       'FAILED_PRECONDITION',
-      `user \`${userId}\` has already approved activity \`${activityId}\``,
+      `user \`${userId}\` has already ${done} activity \`${activityId}\``,
     );
   }
   return new CoordinatorError(
     'PERMISSION_DENIED',
-    `user \`${userId}\` may not ${wish} activity \`${activityId}\`: the vote could not count towards any policy's consensus or the root quorum`,
+    `user \`${userId}\` may not ${type} activity \`${activityId}\`: the vote could not count towards any policy's consensus or the root quorum`,
     { category: 'REQUEST_NOT_AUTHORIZED' },
   );
 }

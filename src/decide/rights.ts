@@ -1,21 +1,24 @@
-import { votingRights } from '../domain/activity/machine.js';
+import { mayVote, votingRights } from '../domain/activity/machine.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { couldContribute } from '../domain/policy/authorize.js';
 import { activityVersion, newestIntent } from './registry.js';
 import { type Basis, clausesOf, metered } from './basis.js';
-import { standingApprovals, waiting, changedMember, submissionOf } from './approvals.js';
+import { machineOf, standingApprovals, waiting, changedMember, submissionOf } from './approvals.js';
 import { readsResources, questionOf, policyContext } from './question.js';
 
 /** What a user may do about a waiting activity, by the guards that would refuse the vote. */
 export function rightsOf(given: Basis, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
   const basis = metered(given);
-  // Anyone who has approved may take it back, whatever the activity is about.
-  if (standingApprovals(basis, open).some((approval) => approval.userId === userId)) {
-    return { canApprove: false, canReject: true };
-  }
-  return couldHaveRights(basis, open, userId)
-    ? votingRights(waiting(basis, open).snapshot, userId)
-    : { canApprove: false, canReject: false };
+  const withoutEligible = votingRights(machineOf(open, standingApprovals(basis, open), []), [userId]);
+  // Users who have approved may take it back, whatever the activity is about: for them, nothing is read.
+  if (withoutEligible.canReject || !couldHaveRights(basis, open, userId)) return withoutEligible;
+  return votingRights(waiting(basis, open).snapshot, [userId]);
+}
+
+/** What somebody may still do about a waiting activity. */
+export function rightsOfAnybody(given: Basis, open: OpenActivity): ReturnType<typeof votingRights> {
+  const { snapshot, approvals } = waiting(metered(given), open);
+  return votingRights(snapshot, [...snapshot.context.eligible, ...approvals.map(({ userId }) => userId)]);
 }
 
 /**
@@ -28,7 +31,7 @@ export function isVoteOf(given: Basis, open: OpenActivity, userId: string): bool
   const beside = { ...basis, steps: basis.reading ?? basis.steps, clauses: clausesOf(basis) };
   if (!couldHaveRights(beside, open, userId)) return false;
   const { snapshot } = ((basis.found ?? {}).waiting ??= waiting(basis, open));
-  return votingRights(snapshot, userId).canApprove;
+  return mayVote(snapshot, 'approve', userId);
 }
 
 /** Checked before the activity is read: for users who could never vote, nothing is read. */
@@ -38,12 +41,13 @@ export function couldHaveRights(basis: Basis, open: OpenActivity, userId: string
   const intent = newestIntent({ ...version, definition }, open.intent);
   if (changedMember(basis, definition, intent) === userId) return true;
   const { registry, organization } = basis;
-  const question = questionOf(registry, open.type, definition, intent, submissionOf(open).userId, organization, {});
+  const { userId: submitterId } = submissionOf(open);
+  const question = questionOf(registry, open.type, definition, intent, submitterId, organization, {}, true);
   return couldContribute(question, standingApprovals(basis, open), policyContext(basis), userId);
 }
 
 /** Ids of the users who may approve a waiting activity and have not done so. */
 export function approversOf(basis: Basis, open: OpenActivity): ReadonlySet<string> {
-  const { eligible, approved } = waiting(metered(basis), open).snapshot.context;
-  return new Set(eligible.filter((userId) => !approved.includes(userId)));
+  const { snapshot } = waiting(metered(basis), open);
+  return new Set(snapshot.context.eligible.filter((userId) => mayVote(snapshot, 'approve', userId)));
 }

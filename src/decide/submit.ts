@@ -60,7 +60,7 @@ export function decideSubmit(
   if (definition.recall && !prepared) definition.check?.(intent, basis.organization, limitsToCheck(basis));
   if (outcome === 'allow' && definition.recall && !prepared) return 'prepare-first';
 
-  const snapshot = afterSubmit[outcome];
+  const snapshot = afterSubmit(outcome);
   const decision = decisionOf(vote, authorization, basis, {
     ...(authority
       ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }

@@ -1,20 +1,20 @@
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
-import { activityStatus, step } from '../domain/activity/machine.js';
+import { activityStatus, mayVote, step } from '../domain/activity/machine.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkRoomForVote, type OpenActivity } from '../domain/organization/open-activities.js';
-import { authorize } from '../domain/policy/authorize.js';
+import { authorize, isDenied, type Authorization } from '../domain/policy/authorize.js';
 import { denialOf } from './explain.js';
 import { voteRefused } from './refusals.js';
 import { activityVersion, newestIntent } from './registry.js';
 import { limitsToCheck, metered, type Basis, type DecisionResult, type Prepared, type Voter } from './basis.js';
 import { waiting, wordOf, memberInTheWay, waitingForQuorum, submissionOf } from './approvals.js';
 import { policyContext, readFirstIfThere } from './question.js';
-import { isPossible, decisionOf, execute, endOf, afterwardsOf, failed } from './effects.js';
+import { concernsOnly, isPossible, decisionOf, execute, endOf, afterwardsOf, failed } from './effects.js';
 
 /**
  * A vote on a waiting activity.
- * @throws {CoordinatorError} if the voter may not cast it, or a policy forbids the activity today
+ * @throws {CoordinatorError} if the voter may not cast it, or a policy forbids the activity and the voter is not in the root quorum
  */
 export function decideVote(
   given: Basis,
@@ -27,37 +27,42 @@ export function decideVote(
   const { userId } = voter;
   const basis = metered(given);
   const found = basis.found ?? {};
-  const { snapshot, approvals, question } = (found.waiting ??= waiting(basis, open));
+  const { snapshot, approvals: earlier, question } = (found.waiting ??= waiting(basis, open));
+  const approvals = [...earlier, voter];
   const context = policyContext(basis);
-  const wish = vote.selection === 'VOTE_SELECTION_APPROVED' ? 'approve' : 'reject';
-  const isRepeated = approvals.some((approval) => approval.userId === userId);
-  if (!snapshot.can({ type: wish, userId })) {
-    if (wish === 'approve' && !isRepeated) {
-      // No approval counts while a policy forbids the activity, so the policy is the reason.
-      const forbidden = authorize(question, [...approvals, voter], context);
-      if (forbidden.outcome === 'deny-explicit') throw denialOf(forbidden, question, [...approvals, voter], context);
-    }
-    throw voteRefused(open, wish, approvals, userId);
+  const type = vote.selection === 'VOTE_SELECTION_APPROVED' ? 'approve' : 'reject';
+  const authorized = () => (found.authorization ??= authorize(question, approvals, context));
+  const refuseIfDenied = (authorization: Authorization) => {
+    if (!isDenied(authorization)) return;
+    throw denialOf({ ...authorization, outcome: 'deny-explicit' }, question, approvals, context);
+  };
+  if (!mayVote(snapshot, type, userId)) {
+    const isRepeated = snapshot.context.votes.some((one) => one.userId === userId && one.selection === vote.selection);
+    // Only members of the root quorum may approve what a policy forbids, so the policy is the reason.
+    if (type === 'approve' && !isRepeated) refuseIfDenied(authorized());
+    throw voteRefused(open, type, isRepeated, userId);
   }
-  const voted = step(snapshot, { type: wish, userId });
-  if (wish === 'reject') {
+  const { definition, ...version } = activityVersion(basis.registry, open.type);
+  const intent = newestIntent({ ...version, definition }, open.intent);
+  const isAboutVoter = type === 'reject' && concernsOnly(userId, basis, definition, intent, open);
+  const voted = step(snapshot, { type, userId, isAboutVoter });
+  if (voted.value !== 'rejected') {
+    checkRoomForVote(basis.organization, open, vote.message, limitsToCheck(basis).limits);
+  }
+  if (type === 'reject') {
     const status = activityStatus(voted);
     return {
-      outcome: 'deny-explicit',
+      outcome: voted.value === 'rejected' ? 'deny-explicit' : 'consensus-needed',
       events: [{ type: 'ActivityRejected', data: { activityId, status, vote, rules: rulesNumber } }],
     };
   }
 
-  checkRoomForVote(basis.organization, open, vote.message, limitsToCheck(basis).limits);
-  const { definition, ...version } = activityVersion(basis.registry, open.type);
-  const intent = newestIntent({ ...version, definition }, open.intent);
-  const asked = (found.authorization ??= authorize(question, [...approvals, voter], context));
-  const word = wordOf(asked, [...approvals, voter], false);
+  const asked = authorized();
+  const word = wordOf(asked, approvals, false);
   const member = memberInTheWay(basis, definition, intent, asked, word);
   const authorization = member === undefined ? asked : waitingForQuorum(asked);
-  // If a policy forbids it today, the vote is refused and the activity stays open: policies may change again.
-  if (authorization.outcome === 'deny-explicit')
-    throw denialOf(authorization, question, [...approvals, voter], context);
+  // The vote is refused and the activity stays open: policies may change again.
+  if (!basis.organization.rootQuorum.userIds.includes(userId)) refuseIfDenied(authorization);
   const isAllowed = authorization.outcome === 'allow';
   if (isAllowed) readFirstIfThere(definition, intent, basis);
   if (isAllowed && definition.recall && !prepared && isPossible(definition, intent, basis)) {

@@ -28,19 +28,25 @@ export interface WaitsFor {
     readonly payload?: string;
   })[];
   readonly rootQuorum?: ApprovalsMissing;
+  /** Policies that deny it today: the root quorum's approval would override them. */
+  readonly overrides?: readonly { readonly policyId: string; readonly policyName: string }[];
   /** The root quorum member whose own approval is also needed, unless the quorum approves. */
   readonly memberId?: string;
 }
 
 /** Describes the missing votes in words. */
 export function waitsForOf(
-  { policies, rootQuorum }: VotesMissing,
+  { policies, rootQuorum, deniedBy = [] }: VotesMissing,
   memberId: string | undefined,
   organization: OrganizationView,
 ): WaitsFor {
-  const named = policies.slice(0, mostPolicies).map(({ policyId, payload, because, fewest, userIds }) => ({
+  const policyNamed = (policyId: string) => ({
     policyId,
     policyName: organization.policies.get(policyId)?.policyName ?? '',
+  });
+  const overrides = rootQuorum ? deniedBy.slice(0, mostPolicies).map(policyNamed) : [];
+  const named = policies.slice(0, mostPolicies).map(({ policyId, payload, because, fewest, userIds }) => ({
+    ...policyNamed(policyId),
     ...(payload === undefined ? {} : { payload }),
     ...(because ? { clause: clauseOf(because) } : {}),
     ...(fewest ? { approvalsMissing: fewest } : {}),
@@ -61,9 +67,16 @@ export function waitsForOf(
       ? [`${approvals(rootQuorum.fewest)} from the root quorum (${oneOf(rootQuorum.userIds.map(nameOf))})`]
       : [];
   const either = [...(ways.length > 0 ? ways : member), ...quorum].join('; or ');
+  const over =
+    overrides.length > 0
+      ? `; this would override ${deniedBy.length === 1 ? 'the denial' : 'the denials'} of ${allOf(
+          overrides.map(({ policyName }) => `policy ${quoted(policyName)}`),
+          deniedBy.length,
+        )}`
+      : '';
   const besides = ways.length > 0 && member.length > 0 ? `; and, unless the root quorum approves, ${member[0]}` : '';
   return {
-    text: either === '' ? 'Waiting for votes.' : `Waiting for ${either}${besides}.`,
+    text: either === '' ? 'Waiting for votes.' : `Waiting for ${either}${besides}${over}.`,
     policies: named,
     ...(rootQuorum
       ? {
@@ -73,6 +86,7 @@ export function waitsForOf(
           },
         }
       : {}),
+    ...(overrides.length > 0 ? { overrides } : {}),
     ...(memberId === undefined ? {} : { memberId }),
   };
 }
@@ -80,6 +94,12 @@ export function waitsForOf(
 function approvals(count: number | undefined): string {
   if (count === undefined) return 'more approvals';
   return count === 1 ? '1 more approval' : `${count} more approvals`;
+}
+
+function allOf(names: readonly string[], count: number): string {
+  const shown = names.slice(0, mostInSentence);
+  const all = count > shown.length ? [...shown, `${count - shown.length} others`] : shown;
+  return all.length < 2 ? (all[0] ?? '') : `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`;
 }
 
 function oneOf(names: readonly string[]): string {

@@ -9,7 +9,6 @@ import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
 import type { Driver } from './drive.js';
 import type { DriveAnswer } from './job.js';
-import type { Unread } from './voting-rights.js';
 import { Meter } from '../domain/steps.js';
 import type { Clock } from '../ports/clock.js';
 import type { DriverMetrics } from '../ports/driver-metrics.js';
@@ -62,11 +61,7 @@ export class ActivityAnswers {
   ): Promise<ActivityAnswer> {
     const current = record ?? (await this.known.read(organizationId, activityId, position));
     const { keys, definition } = this.registry.versions.get(current.type)!;
-    const unread: Unread = [];
-    const atOnce = this.driver.rights.ifRead(organization, activityId, callerUserId, meter, unread);
-    await this.driver.rights.readUnread(unread, meter);
-    const rights =
-      unread.length === 0 ? atOnce : this.driver.rights.ifRead(organization, activityId, callerUserId, meter, []);
+    const rights = await this.driver.rights.afterReading(organization, activityId, callerUserId, meter);
     const isSubmitter = current.votes[0]?.userId === callerUserId;
     const told =
       isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;

@@ -5,7 +5,8 @@ import { organizationPath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
 import { activityEnvelope } from '../wire/envelope.js';
 import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
-import { organizationStream } from '../domain/organization/organization.js';
+import type { Caller } from '../decide/resolve-caller.js';
+import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
 import { hasTimestampObjects } from '../domain/organization/settings.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import type { Rows } from '../read-models/database.js';
@@ -84,7 +85,9 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const { organizationId } = organization;
     request.onKnown?.(organizationId, caller.credential.id);
     const question = { ...asked, organizationId };
-    if (definition.readsHistory)
+    // For the whole request, also when it is answered again once more was read.
+    const meter = new Meter();
+    if (definition.readsHistory && !(await this.isForVoter(definition, request, question, organization, caller, meter)))
       await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);
     // The organization may have been founded just now, after `minPosition`.
     const { finishedUpTo } = this.children;
@@ -98,8 +101,6 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const timestampObjects = request.timestampObjects || hasTimestampObjects(organization);
     let slot: Slot | undefined;
     let isLarge = false;
-    // For the whole request, also when it is answered again once more was read.
-    const meter = new Meter();
     const enter = async () => void (slot ??= await answerRoom.enter(turn));
     const threads = this.threads.for({ organization, caller, turn, now, meter, enter });
     const envelope = (record: EnvelopeArguments[0], rights: EnvelopeArguments[1]['rights']) => {
@@ -167,5 +168,26 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     } finally {
       this.metrics.spent('query', meter);
     }
+  }
+
+  /** Whether it is about an activity on which the caller may vote. */
+  private async isForVoter(
+    { isForVoters }: AnyQuery,
+    { by }: QueryRequest,
+    question: object,
+    organization: OrganizationView,
+    { organizationId, user }: Caller,
+    meter: Meter,
+  ): Promise<boolean> {
+    if (!isForVoters || !('activityId' in question) || by.kind === 'session') return false;
+    if (organizationId !== organization.organizationId) return false;
+    const { activityId } = question as { readonly activityId: string };
+    const { canApprove, canReject } = await this.driver.rights.afterReading(
+      organization,
+      activityId,
+      user.userId,
+      meter,
+    );
+    return canApprove || canReject;
   }
 }

@@ -4,7 +4,7 @@ import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import { decodedForMail, decodedOf } from '../domain/policy/decoded.js';
 import type { Decoded, DecodedFact } from '../domain/policy/decoded/account.js';
 import { clausesOf, ReadFirst, type Basis } from '../decide/basis.js';
-import { approversOf, rightsOf } from '../decide/rights.js';
+import { approversOf, rightsOf, rightsOfAnybody } from '../decide/rights.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
@@ -35,7 +35,7 @@ type Words = Pick<Rights, 'waitsFor' | 'decoded' | 'waitsForNotComputed'>;
 const pageOfWordsSteps = 200_000;
 const wordsNotComputed: Words = { waitsForNotComputed: true };
 
-const noRights: Rights = { canApprove: false, canReject: false };
+export const noRights: Rights = { canApprove: false, canReject: false };
 const notComputed: Rights = { ...noRights, notComputed: true };
 
 /** What has to be read before rights can be computed, because it takes long. */
@@ -60,18 +60,25 @@ export class VotingRights {
     return { ...rights, ...this.saidToMember(organization, activityId, userId, meter, wordsOf) };
   }
 
-  /** What an activity would sign, decoded as policies read it now; undefined for one that signs nothing. */
-  async decoded(
-    organization: OrganizationView,
-    activity: Pick<OpenActivity, 'type' | 'intent'>,
-  ): Promise<readonly Decoded[] | undefined> {
+  /**
+   * What somebody could do about a waiting activity, as recorded at that time, under today's users and policies; and
+   * what it would sign, decoded as policies read it now.
+   */
+  async ofAnybody(organization: OrganizationView, activity: OpenActivity): Promise<Rights> {
     const unread: Unread = [];
     const meter = new Meter();
-    const read = () => decodedIn(basisOf(this.ports, organization, 0, undefined, meter.reading), activity);
-    const atOnce = this.otherwiseRead(organization, unread, read, undefined);
+    if (organization.isDeleted) return noRights;
+    const read = (): Rights => {
+      const today = basisOf(this.ports, organization, 0, undefined, meter.reading);
+      const basis = { ...today, now: activity.updatedAt, steps: meter.upTo(decisionSteps) };
+      const decoded = decodedIn(today, activity);
+      const rights = rightsOfAnybody(basis, activity);
+      return { ...(meter.left > 0 ? rights : notComputed), ...(decoded ? { decoded } : {}) };
+    };
+    const atOnce = this.otherwiseRead(organization, unread, read, notComputed);
     if (unread.length === 0) return atOnce;
     await this.readUnread(unread, meter);
-    return this.otherwiseRead(organization, [], read, undefined);
+    return this.otherwiseRead(organization, [], read, notComputed);
   }
 
   /**
@@ -115,6 +122,20 @@ export class VotingRights {
   ifRead(organization: OrganizationView, activityId: string, userId: string, meter: Meter, unread: Unread): Rights {
     const read = () => this.inWords(organization, activityId, userId, meter);
     return this.otherwiseRead(organization, unread, read, notComputed);
+  }
+
+  /** Like `ifRead`, after reading what rights depend on. */
+  async afterReading(
+    organization: OrganizationView,
+    activityId: string,
+    userId: string,
+    meter: Meter,
+  ): Promise<Rights> {
+    const unread: Unread = [];
+    const atOnce = this.ifRead(organization, activityId, userId, meter, unread);
+    if (unread.length === 0) return atOnce;
+    await this.readUnread(unread, meter);
+    return this.ifRead(organization, activityId, userId, meter, []);
   }
 
   /**

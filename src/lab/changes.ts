@@ -32,7 +32,7 @@ function changedOnce(facts: Facts, change: Change): Facts | undefined {
       // Whether it would manage that user's own credentials is not asked: without it, nothing is allowed that is not.
       return {
         ...facts,
-        request: { ...request, submitterId: change.userId, ownCredentials: false },
+        request: { ...request, submitterId: change.userId, isWaiting: false, ownCredentials: false },
         approvals: [approval],
       };
     }

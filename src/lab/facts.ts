@@ -1,4 +1,5 @@
 import { authorize, type Authorization } from '../domain/policy/authorize.js';
+import { isRootPossible } from '../domain/policy/root-quorum.js';
 import type { AuthorizationContext } from '../domain/policy/question.js';
 import type { Steps } from '../domain/steps.js';
 import type { Approval, AuthorizationRequest } from '../domain/policy/types.js';
@@ -31,7 +32,7 @@ export function verdictOf({ request, approvals, context, member, isAtOnce }: Fac
   const { outcome, by } = authorize(request, approvals, context);
   const isTheirs = member === undefined || by === 'root-quorum' || approvals.some(({ userId }) => userId === member);
   if (outcome === 'allow' && !isTheirs) {
-    const mayWait = context.rootQuorum.userIds.includes(request.submitterId) && !isAtOnce;
+    const mayWait = isRootPossible(context.rootQuorum, request) && !isAtOnce;
     return { outcome: mayWait ? 'consensus-needed' : 'deny-implicit', by: 'none', waitsForMember: member };
   }
   if (outcome === 'consensus-needed' && isAtOnce) return { outcome: 'deny-implicit', by, isOutOfReach: true };

@@ -1,4 +1,4 @@
-import { authorizeEach, type Authorization } from '../domain/policy/authorize.js';
+import { authorizeEach, isDenied, type Authorization } from '../domain/policy/authorize.js';
 import type { Answer, Evaluation, PartQuestion } from '../domain/policy/part-question.js';
 import { Question } from '../domain/policy/question.js';
 import { isRootPossible, isRootQuorumMet } from '../domain/policy/root-quorum.js';
@@ -78,7 +78,7 @@ export function prove(facts: () => Facts, room: Room): Proof {
       members: new Set(rootQuorum.userIds).size,
       approvedBy: rootQuorum.userIds.filter((userId) => approved.has(userId)),
       isMet,
-      mayBeAsked: isRootPossible(rootQuorum, request.submitterId),
+      mayBeAsked: isRootPossible(rootQuorum, request),
     },
     isRootQuorumOnly: request.rootQuorumOnly,
     parts,
@@ -102,7 +102,7 @@ function partsOf(question: Question, room: Room): PartProof[] {
 
 /** Which of the rules below the root quorum decided. */
 function ruleOf({ outcome, by, evaluations }: Authorization): PartProof['decidedBy'] {
-  if (evaluations.some((one) => one.outcome === 'OUTCOME_DENY_EXPLICIT')) return 'denials';
+  if (isDenied({ evaluations })) return 'denials';
   if (outcome !== 'allow') return 'implicit-denial';
   return by === 'own-credentials' ? 'own-credentials' : 'allows';
 }

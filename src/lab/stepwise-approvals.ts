@@ -44,7 +44,6 @@ class Search {
   private readonly classes: readonly VotingClass[];
   private readonly isOrdered: boolean;
   private readonly cap: number;
-  private readonly unasked: ReadonlySet<string>;
 
   constructor(
     private readonly asked: ApproversQuestion,
@@ -53,7 +52,6 @@ class Search {
   ) {
     const { ballot } = asked;
     this.clauses = new ClausesRead(environment, ballot.tenant);
-    this.unasked = new Set(asked.unasked);
     const question = this.questionOn([]);
     const texts = [...new Set(ballot.parts.flatMap(({ allows, denies }) => [...allows, ...denies]))];
     const expressions = texts
@@ -146,7 +144,7 @@ class Search {
     const isByMember = member === undefined || approved.has(member);
     let eligible: ReadonlySet<string> | undefined;
     const mayVote = (userId: string): boolean => {
-      if (approved.has(userId) || this.unasked.has(userId)) return false;
+      if (approved.has(userId)) return false;
       if (userId === member || (isRootPossible && rootQuorum.userIds.includes(userId))) return true;
       if (isDenied) return false;
       eligible ??= contributorsTo(parts, question);
@@ -155,7 +153,10 @@ class Search {
     };
     checkLeft(this.steps);
     if (isRootQuorumMet(rootQuorum, approvals) || (isAllowed && isByMember)) return { outcome: 'passes', mayVote };
-    return { outcome: isDenied && !isRootPossible ? 'refused' : 'waits', mayVote };
+    // As in `decideVote`: only members of the root quorum may approve what is denied.
+    const last = approvals.at(-1)?.userId;
+    const isOfRoot = isRootPossible && last !== undefined && rootQuorum.userIds.includes(last);
+    return { outcome: isDenied && !isOfRoot ? 'refused' : 'waits', mayVote };
   }
 
   private approvalsIn(sequence: Sequence): readonly Approval[] {

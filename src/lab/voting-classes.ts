@@ -16,9 +16,9 @@ export interface VotingClass {
   readonly choices: readonly string[];
 }
 
-/** The users who have not approved yet, by what several consensuses, the root quorum and the request can tell of them. */
+/** The users who can be asked and have not approved yet, by what several consensuses, the root quorum and the request can tell of them. */
 export function classesOf(
-  { ballot, member }: ApproversQuestion,
+  { ballot, member, unasked }: ApproversQuestion,
   expressions: readonly CheckedExpression[],
   question: Question,
   steps: Steps,
@@ -51,10 +51,10 @@ export function classesOf(
     return new Map(marks.sort(([one], [other]) => (one < other ? -1 : 1)));
   };
   const classes = new Map<string, VotingClass>();
-  const approved = new Set(cast.map(({ userId }) => userId));
+  const silent = new Set([...cast.map(({ userId }) => userId), ...unasked]);
   for (const user of users) {
     const { userId } = user;
-    if (approved.has(userId) || user.credentials.length === 0) continue;
+    if (silent.has(userId) || user.credentials.length === 0) continue;
     const marks = marksOf(user);
     const isOfRoot = rootQuorum.userIds.includes(userId);
     const name = userId === member || userId === submitterId ? userId : '';

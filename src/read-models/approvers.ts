@@ -77,10 +77,11 @@ class ListMinimalApproversResponse {
 export const listMinimalApprovers = defineQuery({
   path: 'list_minimal_approvers',
   summary:
-    'The smallest sets of users whose approvals would make a waiting activity pass, and those whose refusal keeps it from passing, for members of the root quorum.',
+    'The smallest sets of users whose approvals would make a waiting activity pass, and those whose refusal keeps it from passing, for members of the root quorum and users who may vote on it.',
   request: ListMinimalApproversRequest,
   response: ListMinimalApproversResponse,
   readsHistory: true,
+  isForVoters: true,
   async answer({ organizationId, activityId }, { approvers }) {
     const answer = await approvers(activityId);
     if (answer === 'not waiting') {

@@ -117,6 +117,8 @@ export interface QueryDefinition<
   readonly whereTheCredentialLives?: true;
   /** For members of the root quorum, of the organization or of its parent, and with a stamp only. */
   readonly readsHistory?: true;
+  /** Also for users who may vote on the activity that `activityId` of the request names. */
+  readonly isForVoters?: true;
   answer(request: Request, context: QueryContext): Answered<Response> | Promise<Answered<Response>>;
 }
 

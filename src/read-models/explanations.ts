@@ -308,10 +308,12 @@ export const explainActivity = defineQuery({
   path: 'explain_activity',
   summary:
     'Proves the last decision on an activity, or for one that waits how it would be decided now: each policy, each part of its ' +
-    'text, the event that set each value, and the smallest changes that would flip it; for members of the root quorum.',
+    'text, the event that set each value, and the smallest changes that would flip it; for members of the root quorum ' +
+    'and users who may vote on it.',
   request: ExplainActivityRequest,
   response: ExplainActivityResponse,
   readsHistory: true,
+  isForVoters: true,
   async answer({ organizationId, activityId }, { rows, now, proofs, callerOrganizationId }) {
     const { decisions, status } = activityOf(rows, organizationId, activityId);
     const [first] = decisions;

@@ -96,7 +96,8 @@ function voteAgain(
   checkWord(basis, event, open);
   const prepared = preparation(basis.registry, open.type, open.intent, effects, basis.organization);
   // A vote whose approval is not enough yet is recorded with the outcome of the policies.
-  const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
+  const ofRejection = event.data.status === 'ACTIVITY_STATUS_REJECTED' ? 'deny-explicit' : 'consensus-needed';
+  const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : ofRejection;
   const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
   return { activityType: open.type, outcome, result: decideVote(basis, open, vote, voter, prepared) };
 }

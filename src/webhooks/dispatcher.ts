@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Registry } from '../decide/registry.js';
 import { activityEnvelope } from '../wire/envelope.js';
 import { Lease } from '../engine/lease.js';
-import type { VotingRights } from '../engine/voting-rights.js';
+import { noRights, type VotingRights } from '../engine/voting-rights.js';
 import type { TurnFor } from '../fairness/turns.js';
 import type { GuardedFetch } from '../http-client/guarded-request.js';
 import type { EventStore } from '../ledger/event-store.js';
@@ -36,7 +36,7 @@ interface Ports {
   readonly signer: Signer;
   readonly loader: Pick<OrganizationLoader, 'load'>;
   readonly registry: Pick<Registry, 'versions'>;
-  readonly rights: Pick<VotingRights, 'decoded'>;
+  readonly rights: Pick<VotingRights, 'ofAnybody'>;
   readonly runner: Pick<ReadModelRunner, 'checkpoint' | 'follow' | 'modelPassed'>;
   readonly reports: Reports;
 }
@@ -112,10 +112,8 @@ export class WebhookDispatcher {
   ): Promise<object> {
     const { rows, loader, rights, registry } = this.ports;
     const { record, characters } = await activityAsOf(rows, { organizationId, activityId, revision }, turn);
-    // There is no caller, so this says whether there is anything to vote on at all.
     const waits = activityStatus === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
-    const decoded = waits ? await rights.decoded((await loader.load(organizationId)).organization, record) : undefined;
-    const shown = { canApprove: waits, canReject: waits, ...(decoded ? { decoded } : {}) };
+    const shown = waits ? await rights.ofAnybody((await loader.load(organizationId)).organization, record) : noRights;
     const { keys } = registry.versions.get(activityType)!;
     const envelope = activityEnvelope(record, { keys, rights: shown, now: record.updatedAt });
     await turn(characters);

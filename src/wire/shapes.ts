@@ -283,6 +283,14 @@ class PolicyWaitShape extends ApprovalsMissingShape {
   payload?: string;
 }
 
+class OverriddenPolicyShape {
+  @Uuid()
+  policyId!: string;
+
+  @Described({ type: 'string' })
+  policyName!: string;
+}
+
 export class WaitsForShape {
   @Described({ type: 'string' }, { about: 'One human-readable sentence.' })
   text!: string;
@@ -292,6 +300,12 @@ export class WaitsForShape {
 
   @Nested(() => ApprovalsMissingShape, { optional: true, about: 'Approval by the root quorum is also enough.' })
   rootQuorum?: ApprovalsMissingShape;
+
+  @ListOf(() => OverriddenPolicyShape, {
+    optional: true,
+    about: 'Policies that deny it today: the approval of the root quorum would override them. Up to 10.',
+  })
+  overrides?: readonly OverriddenPolicyShape[];
 
   @Uuid({ optional: true, about: 'The affected member of the root quorum, who must approve it.' })
   memberId?: string;

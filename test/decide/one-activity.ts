@@ -71,7 +71,7 @@ export class OneActivity {
     return { status, events: result.events };
   }
 
-  private basis(): Basis {
+  basis(): Basis {
     return { registry: this.registry, organization: this.organization, revision: 0, now: this.now };
   }
 

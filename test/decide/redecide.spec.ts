@@ -276,14 +276,14 @@ function machineAfter(
       const { vote, decision } = data;
       note(`by ${decision.decidedBy}`);
       if (decision.evaluations.some((one) => one.outcome === 'OUTCOME_ERROR')) note('error in a policy');
-      const created = activityAt('created', { eligible: [], approved: [vote.userId] });
+      const created = activityAt('created', { eligible: [], votes: [vote] });
       return step(created, { type: 'evaluated', outcome: outcome(decision) });
     }
     case 'ActivityApproved':
     case 'ActivityRejected': {
       const { userId } = data.vote;
       expect(machine?.value).toBe('consensusNeeded');
-      const waiting = activityAt('consensusNeeded', { eligible: [userId], approved: [] });
+      const waiting = activityAt('consensusNeeded', { eligible: [userId], votes: [] });
       if (type === 'ActivityRejected') return step(waiting, { type: 'reject', userId });
       if (data.decision.outcome === 'allow') note('completed by votes');
       return step(step(waiting, { type: 'approve', userId }), { type: 'evaluated', outcome: outcome(data.decision) });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { authorize, eligibleApprovers } from '../../src/domain/policy/authorize.js';
+import { authorize, eligibleApprovers, isDenied } from '../../src/domain/policy/authorize.js';
 import { ballotOf } from '../../src/domain/policy/ballot.js';
 import type { AuthorizationContext } from '../../src/domain/policy/question.js';
 import type { Approval, AuthorizationRequest, Policy, PolicyUser } from '../../src/domain/policy/types.js';
@@ -37,13 +37,15 @@ interface Situation {
   readonly cast: readonly Approval[];
   readonly submitterId: string;
   readonly member?: string | undefined;
+  readonly unasked?: readonly string[];
   readonly request?: Partial<AuthorizationRequest>;
 }
 
-function asked({ users, policies, rootQuorum, cast, submitterId, member, request }: Situation) {
+function asked({ users, policies, rootQuorum, cast, submitterId, member, unasked = [], request }: Situation) {
   const authorization: AuthorizationRequest = {
     activity: { type: 'T', kind: 'K', resource: 'WALLET', action: 'CREATE', params: {} },
     submitterId,
+    isWaiting: true,
     rootQuorumOnly: false,
     ownCredentials: false,
     ...request,
@@ -64,13 +66,17 @@ function asked({ users, policies, rootQuorum, cast, submitterId, member, request
     now: 0,
     steps: new Steps(Infinity),
   });
-  return { request: authorization, cast, context, member };
+  return { request: authorization, cast, context, member, unasked };
 }
 
 type Asked = ReturnType<typeof asked>;
 
 /** By casting every vote, as the coordinator would accept it; in every order, if that can matter. */
-function bruteForce({ request, cast, context, member }: Asked, users: readonly PolicyUser[], isOrdered: boolean) {
+function bruteForce(
+  { request, cast, context, member, unasked }: Asked,
+  users: readonly PolicyUser[],
+  isOrdered: boolean,
+) {
   const passing: ReadonlySet<string>[] = [];
   const seen = new Set<string>();
   const cover = (userIds: readonly string[]) => passing.some((set) => [...set].every((one) => userIds.includes(one)));
@@ -82,7 +88,7 @@ function bruteForce({ request, cast, context, member }: Asked, users: readonly P
       const eligible = eligibleApprovers(request, approvals, context());
       for (const one of users) {
         const mayVote = eligible.has(one.userId) || one.userId === member;
-        if (!mayVote || approvals.some(({ userId }) => userId === one.userId)) continue;
+        if (!mayVote || unasked.includes(one.userId) || approvals.some(({ userId }) => userId === one.userId)) continue;
         for (const credential of one.credentials) {
           const further = [...votes, { userId: one.userId, credential }];
           const credentialIds = further.map(({ credential: { id } }) => id);
@@ -91,13 +97,15 @@ function bruteForce({ request, cast, context, member }: Asked, users: readonly P
           seen.add(key);
           const userIds = further.map(({ userId }) => userId);
           if (cover(userIds)) continue;
-          const { outcome, by } = authorize(request, [...cast, ...further], context());
+          const authorization = authorize(request, [...cast, ...further], context());
+          const { outcome, by } = authorization;
+          const isRefused = isDenied(authorization) && !context().rootQuorum.userIds.includes(one.userId);
           const isByMember =
             member === undefined ||
             by === 'root-quorum' ||
             [...cast, ...further].some(({ userId }) => userId === member);
           if (outcome === 'allow' && isByMember) passing.push(new Set(userIds));
-          else if (outcome !== 'deny-explicit') next.push(further);
+          else if (outcome !== 'deny-explicit' && !isRefused) next.push(further);
         }
       }
     }
@@ -106,13 +114,16 @@ function bruteForce({ request, cast, context, member }: Asked, users: readonly P
   return passing.map((set) => [...set].sort().join());
 }
 
-function questionOf({ request, cast, context, member }: Asked, users: readonly PolicyUser[]): ApproversQuestion {
+function questionOf(
+  { request, cast, context, member, unasked }: Asked,
+  users: readonly PolicyUser[],
+): ApproversQuestion {
   const eligible = eligibleApprovers(request, cast, context());
   const mayVote = [...eligible, ...(member === undefined ? [] : [member])];
   return {
     ballot: ballotOf(request, cast, context()),
     mayVote: users.map(({ userId }) => userId).filter((userId) => mayVote.includes(userId)),
-    unasked: [],
+    unasked,
     ...(member === undefined ? {} : { member }),
   };
 }
@@ -231,12 +242,22 @@ describe('who could make an activity pass', () => {
             fc.nat(1),
           ),
           submitterId: fc.constantFrom(...userIds),
+          // The user of an auth proxy, who is in no root quorum.
+          unasked: fc.option(fc.constantFrom(...userIds), { nil: undefined }),
           member: fc.option(fc.constantFrom(...userIds), { freq: 4, nil: undefined }),
           wallets: fc.subarray(['x', 'y'], { minLength: 1 }),
           ownCredentials: fc.constantFrom(false, false, true, 'session' as const),
         })
-        .map(({ policies: [allows, denies], root, threshold, cast, submitterId, member, wallets, ownCredentials }) => ({
+        .map(({ policies: [allows, denies], root: some, unasked: proxy, ...rest }) => ({
+          ...rest,
+          allows,
+          denies,
+          proxy,
+          root: some.filter((one) => one !== proxy),
+        }))
+        .map(({ allows, denies, root, proxy, threshold, cast, submitterId, member, wallets, ownCredentials }) => ({
           users: list,
+          unasked: proxy === undefined ? [] : [proxy],
           policies: [
             ...allows.map((one) => ({ effect: 'EFFECT_ALLOW' as const, ...given(one) })),
             ...denies.map((one) => ({ effect: 'EFFECT_DENY' as const, ...given(one) })),
@@ -275,7 +296,7 @@ describe('who could make an activity pass', () => {
         expect(answer.isComplete).toBe(true);
         expect(setsOf(answer.passing, answer.classes).sort()).toEqual(sets.sort());
         expect(answer.sets).toBe(BigInt(sets.length));
-        const others = users.map(({ userId }) => userId);
+        const others = users.map(({ userId }) => userId).filter((userId) => !question.unasked.includes(userId));
         if (users.length <= 8) {
           expect(setsOf(answer.blocking!, answer.classes).sort()).toEqual(transversals(sets, others).sort());
         }

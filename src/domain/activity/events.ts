@@ -150,7 +150,16 @@ export function isActivityEvent(event: { readonly type: string }): event is Acti
 /** How long an approval counts; the activity itself stays open (client protocol 2.2). */
 const approvalLifeMs = 24 * 60 * 60 * 1000;
 
-/** The approvals of an open activity that are recent enough to count, oldest first. */
+/** The approvals of an open activity that are recent enough to count and were not taken back, oldest first. */
 export function liveApprovals(votes: readonly RecordedVote[], now: number): readonly RecordedVote[] {
-  return votes.filter(({ selection, at }) => selection === 'VOTE_SELECTION_APPROVED' && now - at < approvalLifeMs);
+  const rejectedAt = new Map<string, number>();
+  for (const [index, vote] of votes.entries()) if (isRejection(vote)) rejectedAt.set(vote.userId, index);
+  return votes.filter(
+    (vote, index) =>
+      !isRejection(vote) && now - vote.at < approvalLifeMs && (rejectedAt.get(vote.userId) ?? -1) < index,
+  );
+}
+
+export function isRejection({ selection }: Pick<Vote, 'selection'>): boolean {
+  return selection === 'VOTE_SELECTION_REJECTED';
 }

@@ -1,36 +1,61 @@
-import { assign, createActor, setup, type SnapshotFrom } from 'xstate';
-import type { ActivityStatus } from './events.js';
+import { and, assign, setup, transition, type SnapshotFrom } from 'xstate';
+import type { ActivityStatus, Vote } from './events.js';
 
-/** Who may still vote on an activity, by user id. */
-export interface Voters {
+/** The votes on an activity that still count, and who may cast more. */
+export interface Voting {
   /** Users whose approval could count under today's policies and quorum. */
   readonly eligible: readonly string[];
-  /** Users with a live approval. */
-  readonly approved: readonly string[];
+  readonly votes: readonly Pick<Vote, 'userId' | 'selection'>[];
 }
 
 type Step =
   | { readonly type: 'evaluated'; readonly outcome: 'allow' | 'consensus-needed' }
-  | { readonly type: 'approve'; readonly userId: string }
-  | { readonly type: 'reject'; readonly userId: string }
+  /** `isAboutVoter`: every effect concerns the user who rejects, and somebody else requested it. */
+  | { readonly type: 'approve' | 'reject'; readonly userId: string; readonly isAboutVoter?: boolean }
   | { readonly type: 'completed' }
   | { readonly type: 'failed' };
 
+const has = ({ votes }: Voting, userId: string, selection: Vote['selection']): boolean =>
+  votes.some((vote) => vote.userId === userId && vote.selection === selection);
+
 /**
- * The lifecycle of an activity. The machine runs when something is decided, never when history is folded: each event
- * carries the status it led to, so history keeps its meaning when the machine changes. A denied submit is not an
- * activity, so there is no state for it.
+ * The lifecycle of an activity, its votes and who may vote. The machine runs when something is decided, never when
+ * history is folded: each event carries the status it led to, so history keeps its meaning when the machine changes. A
+ * denied submit is not an activity, so there is no state for it.
  */
 export const activityMachine = setup({
-  types: {} as { context: Voters; events: Step; input: Voters },
+  types: {} as { context: Voting; events: Step; input: Voting },
   guards: {
     isAllowed: ({ event }) => event.type === 'evaluated' && event.outcome === 'allow',
     needsConsensus: ({ event }) => event.type === 'evaluated' && event.outcome === 'consensus-needed',
     mayApprove: ({ context, event }) =>
-      event.type === 'approve' && context.eligible.includes(event.userId) && !context.approved.includes(event.userId),
-    // Anyone who has approved may take it back, which ends the activity: a change of mind must never be ignored.
+      event.type === 'approve' &&
+      context.eligible.includes(event.userId) &&
+      !has(context, event.userId, 'VOTE_SELECTION_APPROVED'),
+    // Users who have approved may take it back: a change of mind must never be ignored.
     mayReject: ({ context, event }) =>
-      event.type === 'reject' && (context.eligible.includes(event.userId) || context.approved.includes(event.userId)),
+      event.type === 'reject' &&
+      (context.eligible.includes(event.userId) || has(context, event.userId, 'VOTE_SELECTION_APPROVED')) &&
+      !has(context, event.userId, 'VOTE_SELECTION_REJECTED'),
+    isAboutVoter: ({ event }) => event.type === 'reject' && event.isAboutVoter === true,
+  },
+  actions: {
+    recordApproval: assign({
+      votes: ({ context, event }) =>
+        event.type === 'approve'
+          ? [...context.votes, { userId: event.userId, selection: 'VOTE_SELECTION_APPROVED' as const }]
+          : context.votes,
+    }),
+    // A rejection takes an earlier approval back.
+    recordRejection: assign({
+      votes: ({ context, event }) =>
+        event.type === 'reject'
+          ? [
+              ...context.votes.filter(({ userId }) => userId !== event.userId),
+              { userId: event.userId, selection: 'VOTE_SELECTION_REJECTED' as const },
+            ]
+          : context.votes,
+    }),
   },
 }).createMachine({
   id: 'activity',
@@ -47,12 +72,12 @@ export const activityMachine = setup({
     },
     consensusNeeded: {
       on: {
-        approve: {
-          guard: 'mayApprove',
-          target: 'deciding',
-          actions: assign({ approved: ({ context, event }) => [...context.approved, event.userId] }),
-        },
-        reject: { guard: 'mayReject', target: 'rejected' },
+        approve: { guard: 'mayApprove', target: 'deciding', actions: 'recordApproval' },
+        reject: [
+          // Nobody can veto a change about themselves.
+          { guard: and(['mayReject', 'isAboutVoter']), actions: 'recordRejection' },
+          { guard: 'mayReject', target: 'rejected', actions: 'recordRejection' },
+        ],
       },
     },
     deciding: {
@@ -69,9 +94,6 @@ export const activityMachine = setup({
     rejected: { type: 'final' },
   },
 });
-
-/** Where the machine does not look at voters. */
-const nobody: Voters = { eligible: [], approved: [] };
 
 export type ActivitySnapshot = SnapshotFrom<typeof activityMachine>;
 type StateName = ActivitySnapshot['value'];
@@ -91,9 +113,9 @@ export function activityStatus(snapshot: ActivitySnapshot): ActivityStatus {
   return statusOf[snapshot.value];
 }
 
-/** The machine at the beginning of an activity, or while it waits for votes. */
-export function activityAt(state: 'created' | 'consensusNeeded', voters: Voters): ActivitySnapshot {
-  return activityMachine.resolveState({ value: state, context: voters });
+/** The machine at the start of an activity, or while it waits for votes. */
+export function activityAt(state: 'created' | 'consensusNeeded', context: Voting): ActivitySnapshot {
+  return activityMachine.resolveState({ value: state, context });
 }
 
 /**
@@ -101,62 +123,28 @@ export function activityAt(state: 'created' | 'consensusNeeded', voters: Voters)
  * @throws if the machine does not accept the step, which xstate itself would ignore silently
  */
 export function step(snapshot: ActivitySnapshot, event: Step): ActivitySnapshot {
-  if (!snapshot.can(event)) throw notTaken(snapshot, event.type);
-  return activityMachine.transition(snapshot, event, inertScope);
+  if (!snapshot.can(event)) throw new Error(`an activity that is ${snapshot.value} does not take \`${event.type}\``);
+  const [next] = transition(activityMachine, snapshot, event);
+  return next;
 }
 
-function notTaken({ value }: ActivitySnapshot, type: Step['type']): Error {
-  return new Error(`an activity that is ${value} does not take \`${type}\``);
+/** Whether a user may cast that vote now. Every place that shows or enforces the right asks this. */
+export function mayVote(snapshot: ActivitySnapshot, type: 'approve' | 'reject', userId: string): boolean {
+  return snapshot.can({ type, userId });
 }
 
-/**
- * What xstate's pure functions would build for every step, built once: the machine has no actors, timers or effects
- * that could reach it, and building it costs several times the step itself.
- */
-const inertScope: Parameters<typeof activityMachine.transition>[2] = (() => {
-  const self = createActor(activityMachine, { input: nobody });
-  const nothing = () => undefined;
-  return {
-    self,
-    id: self.id,
-    sessionId: self.sessionId,
-    system: self.system,
-    logger: nothing,
-    defer: nothing,
-    stopChild: nothing,
-    emit: nothing,
-    actionExecutor: nothing,
-  };
-})();
-
-/** How a user may vote on the activity now: the same guards that refuse a vote. */
+/** How any of these users may vote on the activity now. */
 export function votingRights(
   snapshot: ActivitySnapshot,
-  userId: string,
+  userIds: readonly string[],
 ): { readonly canApprove: boolean; readonly canReject: boolean } {
   return {
-    canApprove: snapshot.can({ type: 'approve', userId }),
-    canReject: snapshot.can({ type: 'reject', userId }),
+    canApprove: userIds.some((userId) => mayVote(snapshot, 'approve', userId)),
+    canReject: userIds.some((userId) => mayVote(snapshot, 'reject', userId)),
   };
 }
 
-// Voters affect neither how a submit is taken nor how an allowed activity ends, so the machine is asked once, not for
-// every request.
-const begun = activityAt('created', nobody);
-const allowed = step(begun, { type: 'evaluated', outcome: 'allow' });
-const ended = { completed: step(allowed, { type: 'completed' }), failed: step(allowed, { type: 'failed' }) };
-
-/** The machine after a submit, according to the policies' outcome. */
-export const afterSubmit = {
-  allow: allowed,
-  'consensus-needed': step(begun, { type: 'evaluated', outcome: 'consensus-needed' }),
-} as const satisfies Readonly<Record<string, ActivitySnapshot>>;
-
-/**
- * The machine after the effects of an allowed activity have happened, or failed.
- * @throws if it was not allowed before
- */
-export function afterEffects(snapshot: ActivitySnapshot, how: 'completed' | 'failed'): ActivitySnapshot {
-  if (snapshot.value !== 'pending') throw notTaken(snapshot, how);
-  return ended[how];
+/** The machine after a submit, according to the policies' outcome. The voters do not affect it. */
+export function afterSubmit(outcome: 'allow' | 'consensus-needed'): ActivitySnapshot {
+  return step(activityAt('created', { eligible: [], votes: [] }), { type: 'evaluated', outcome });
 }

@@ -26,9 +26,12 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
     noteRecorded(organization, data.vote.message, at);
     countSignature(organization, data.vote);
   },
-  ActivityRejected(organization, { activityId, vote }) {
-    remove(organization, 'openActivities', activityId);
-    countSignature(organization, vote);
+  ActivityRejected(organization, data, at) {
+    // The rejection of a change about oneself does not end the activity.
+    if (data.status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED') {
+      keep(organization, { type: 'ActivityRejected', data }, at);
+    } else remove(organization, 'openActivities', data.activityId);
+    countSignature(organization, data.vote);
   },
   ActivityCompleted(organization, { activityId }) {
     remove(organization, 'openActivities', activityId);

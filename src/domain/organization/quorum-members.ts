@@ -85,6 +85,19 @@ export function checkQuorumMembers(
   }
 }
 
+/** Whether an event changes nothing but a user's own account, credentials, tags or membership in the root quorum. */
+export function isOnlyAbout(
+  userId: string,
+  event: OrganizationEvent,
+  { imports, rootQuorum }: OrganizationView,
+): boolean {
+  if (event.type === 'ImportClosed') return imports.get(event.data.importId)?.userId === userId;
+  if (event.type !== 'RootQuorumUpdated') return isAboutAUser(event) && event.data.userId === userId;
+  const { threshold, userIds } = event.data;
+  const isChanged = (one: string) => userIds.includes(one) !== rootQuorum.userIds.includes(one);
+  return threshold === rootQuorum.threshold && [...userIds, ...rootQuorum.userIds].filter(isChanged).join() === userId;
+}
+
 /** Whether that authority suffices to change how the user logs in, as far as this rule is concerned. */
 export function mayChange({ rootQuorum }: OrganizationView, userId: string, { isRootQuorums, userIds }: Word): boolean {
   return isRootQuorums || !rootQuorum.userIds.includes(userId) || userIds.includes(userId);
@@ -102,8 +115,12 @@ export function theirsAlone(userId: string): CoordinatorError {
 
 type EventAboutUser = Extract<OrganizationEvent, { type: AboutUsers }>;
 
+function isAboutAUser(event: OrganizationEvent): event is EventAboutUser {
+  return Object.hasOwn(changesWaysIn, event.type);
+}
+
 function changesAUser(event: OrganizationEvent): event is EventAboutUser {
-  return Object.hasOwn(changesWaysIn, event.type) && whoseWaysIn(event as EventAboutUser) !== undefined;
+  return isAboutAUser(event) && whoseWaysIn(event) !== undefined;
 }
 
 /**

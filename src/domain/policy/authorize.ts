@@ -28,13 +28,18 @@ export function authorize(
 ): Authorization {
   const { rootQuorum } = context;
   if (isRootQuorumMet(rootQuorum, approvals)) return { outcome: 'allow', by: 'root-quorum', evaluations: [] };
-  const isRootPathOpen = isRootPossible(rootQuorum, request.submitterId);
+  const isRootPathOpen = isRootPossible(rootQuorum, request);
   if (request.rootQuorumOnly) {
     return { outcome: isRootPathOpen ? 'consensus-needed' : 'deny-implicit', by: 'none', evaluations: [] };
   }
   const question = new Question(request, approvals, context);
   const { outcome, by, evaluations } = combined(authorizeEach(question).map(named));
   return { outcome, by, evaluations, among: question.among };
+}
+
+/** Whether a DENY applies. The root quorum stands above it. */
+export function isDenied({ evaluations }: Pick<Authorization, 'evaluations'>): boolean {
+  return evaluations.some(({ outcome }) => outcome === 'OUTCOME_DENY_EXPLICIT');
 }
 
 /** What policies say of one payload, and the decision about it. */
@@ -47,7 +52,7 @@ interface PartAuthorization {
 /** The decision about each payload by itself, where the root quorum has not decided (see `authorize`). */
 export function authorizeEach(question: Question): readonly PartAuthorization[] {
   const { request, context } = question;
-  const isRootPathOpen = isRootPossible(context.rootQuorum, request.submitterId);
+  const isRootPathOpen = isRootPossible(context.rootQuorum, request);
   const known = new Map<readonly Answer[], Authorization>();
   return partsOf(request).map((part) => {
     const ofPart = question.about(part);
@@ -92,7 +97,7 @@ export function eligibleApprovers(
   context: AuthorizationContext,
 ): ReadonlySet<string> {
   const eligible = new Set<string>();
-  if (isRootPossible(context.rootQuorum, request.submitterId)) {
+  if (isRootPossible(context.rootQuorum, request)) {
     for (const userId of context.rootQuorum.userIds) eligible.add(userId);
   }
   if (request.rootQuorumOnly) return eligible;
@@ -121,7 +126,7 @@ export function couldAllow(
   context: AuthorizationContext,
 ): boolean {
   const { rootQuorum } = context;
-  if (isRootQuorumMet(rootQuorum, approvals) || isRootPossible(rootQuorum, request.submitterId)) return true;
+  if (isRootQuorumMet(rootQuorum, approvals) || isRootPossible(rootQuorum, request)) return true;
   if (request.rootQuorumOnly) return false;
   if (request.ownCredentials) return true;
   const resources = unreadable('it was not read');
@@ -139,7 +144,7 @@ export function couldContribute(
   userId: string,
 ): boolean {
   const { rootQuorum } = context;
-  if (rootQuorum.userIds.includes(userId) && isRootPossible(rootQuorum, request.submitterId)) return true;
+  if (rootQuorum.userIds.includes(userId) && isRootPossible(rootQuorum, request)) return true;
   if (request.rootQuorumOnly) return false;
   const resources = unreadable('it was not read');
   return new Question(withResources(request, resources), approvals, context).about({ resources }).couldAllow(userId);

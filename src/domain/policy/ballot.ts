@@ -36,7 +36,7 @@ export function ballotOf(
     now,
     tenant,
     rootQuorum: { threshold: rootQuorum.threshold, userIds: [...rootQuorum.userIds] },
-    isRootPossible: isRootPossible(rootQuorum, request.submitterId),
+    isRootPossible: isRootPossible(rootQuorum, request),
     parts: distinct(parts),
     users: [...users],
     cast: approvals,

@@ -77,7 +77,9 @@ export interface VotesMissing {
     /** Users whose approval could count. */
     readonly userIds: readonly string[];
   }[];
-  /** The root quorum, if the submitter belongs to it. */
+  /** Ids of policies that deny it: then only the root quorum can still allow it. */
+  readonly deniedBy?: readonly string[];
+  /** The root quorum, if its members may vote. */
   readonly rootQuorum?: { readonly fewest: number; readonly userIds: readonly string[] };
 }
 
@@ -90,7 +92,7 @@ export function votesMissing(
   const approved = new Set(approvals.map(({ userId }) => userId));
   const { threshold, userIds } = context.rootQuorum;
   const members = userIds.filter((userId) => !approved.has(userId));
-  const rootQuorum = isRootPossible(context.rootQuorum, request.submitterId)
+  const rootQuorum = isRootPossible(context.rootQuorum, request)
     ? { rootQuorum: { fewest: threshold - (userIds.length - members.length), userIds: members } }
     : {};
   if (request.rootQuorumOnly) return { policies: [], ...rootQuorum };
@@ -102,7 +104,10 @@ export function votesMissing(
     const evaluations = ofPart.answers.map(({ evaluation }) => evaluation);
     // A DENY may be in doubt only because the explanation is at its end.
     if (steps.isSpent) return { policies: found, ...rootQuorum };
-    if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_DENY_EXPLICIT')) return { policies: [], ...rootQuorum };
+    const denying = evaluations.filter(({ outcome }) => outcome === 'OUTCOME_DENY_EXPLICIT');
+    if (denying.length > 0) {
+      return { policies: [], deniedBy: denying.map(({ policyId }) => policyId), ...rootQuorum };
+    }
     if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_ALLOW')) continue;
     for (const [index, policy] of question.asked.entries()) {
       const evaluation = evaluations[index]!;

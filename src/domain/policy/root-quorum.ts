@@ -1,5 +1,5 @@
 import type { AuthorizationContext } from './question.js';
-import type { Approval } from './types.js';
+import type { Approval, AuthorizationRequest } from './types.js';
 
 type RootQuorum = AuthorizationContext['rootQuorum'];
 
@@ -14,9 +14,13 @@ export function isRootQuorumMet({ threshold, userIds }: RootQuorum, approvals: r
   return isThreshold(threshold) && count >= threshold;
 }
 
-/** Whether it may be asked: only for a request of one of its members. */
-export function isRootPossible({ threshold, userIds }: RootQuorum, submitterId: string): boolean {
-  return userIds.includes(submitterId) && isThreshold(threshold) && new Set(userIds).size >= threshold;
+/** Whether its members may vote: on any activity that waits; a submit waits for them only if one of them sends it. */
+export function isRootPossible(
+  { threshold, userIds }: RootQuorum,
+  { submitterId, isWaiting }: Pick<AuthorizationRequest, 'submitterId' | 'isWaiting'>,
+): boolean {
+  const isAsked = isWaiting === true || userIds.includes(submitterId);
+  return isAsked && isThreshold(threshold) && new Set(userIds).size >= threshold;
 }
 
 /** A threshold of zero, or none, would let everyone through, so it lets nobody. */

@@ -147,6 +147,8 @@ export interface AuthorizationRequest {
   readonly resources?: Resources | undefined;
   readonly parts?: readonly RequestPart[] | undefined;
   readonly submitterId: string;
+  /** It already waits for votes. */
+  readonly isWaiting?: boolean;
   /** Policies cannot grant it (client protocol 9.4). */
   readonly rootQuorumOnly: boolean;
   /** It manages the submitter's own credentials; `session`: only an expiring key for the user who stamped. */

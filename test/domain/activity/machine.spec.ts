@@ -1,4 +1,4 @@
-import { initialTransition, transition, type EventFromLogic, type InputFrom } from 'xstate';
+import { initialTransition, transition, type EventFromLogic } from 'xstate';
 import {
   adjacencyMapToArray,
   getAdjacencyMap,
@@ -10,15 +10,17 @@ import {
   activityAt,
   activityMachine,
   activityStatus,
-  afterEffects,
   afterSubmit,
   step,
   votingRights,
+  type Voting,
   type ActivitySnapshot,
 } from '../../../src/domain/activity/machine.js';
 
 type Event = EventFromLogic<typeof activityMachine>;
-type Voters = InputFrom<typeof activityMachine>;
+
+const approvedBy = (...userIds: readonly string[]): Voting['votes'] =>
+  userIds.map((userId) => ({ userId, selection: 'VOTE_SELECTION_APPROVED' }));
 
 const users = ['ann', 'bob', 'eve'];
 const subsets = (of: readonly string[]): string[][] =>
@@ -30,32 +32,36 @@ const events: readonly Event[] = [
   { type: 'evaluated', outcome: 'consensus-needed' },
   ...users.map((userId) => ({ type: 'approve', userId }) as const),
   ...users.map((userId) => ({ type: 'reject', userId }) as const),
+  { type: 'reject', userId: 'bob', isAboutVoter: true },
   { type: 'completed' },
   { type: 'failed' },
 ];
 
 /** Everybody who may be eligible, with the submitter's approval given. */
-const everyStart: readonly Voters[] = subsets(users).map((eligible) => ({ eligible, approved: ['ann'] }));
+const everyStart: readonly Voting[] = subsets(users).map((eligible) => ({ eligible, votes: approvedBy('ann') }));
 
 const stateNames = Object.keys(activityMachine.states) as ActivitySnapshot['value'][];
 const finalNames = stateNames.filter((name) => activityMachine.states[name]?.type === 'final');
 
 const stateKey = ({ value, context }: ActivitySnapshot): string =>
-  `${value} eligible=${context.eligible.join()} approved=${context.approved.toSorted().join()}`;
+  `${value} eligible=${context.eligible.join()} votes=${context.votes
+    .map(({ userId, selection }) => `${userId} ${selection}`)
+    .toSorted()
+    .join()}`;
 
 /** A machine without end would be explored without end. */
-const limit = 2_000;
+const limit = 5_000;
 
-const mapOf = (input: Voters) => getAdjacencyMap(activityMachine, { input, events, limit, serializeState: stateKey });
+const mapOf = (input: Voting) => getAdjacencyMap(activityMachine, { input, events, limit, serializeState: stateKey });
 
 /** Its keys are of a type that no index matches, which would lose the type of the values. */
 type Vertices = Readonly<Record<string, AdjacencyValue<ActivitySnapshot, Event>>>;
 
-const explore = (input: Voters): ActivitySnapshot[] =>
+const explore = (input: Voting): ActivitySnapshot[] =>
   Object.values(mapOf(input) as Vertices).map(({ state }) => state);
 
 /** The transitions that the machine takes: what it does not take leads nowhere. */
-const edgesFrom = (input: Voters) => adjacencyMapToArray(mapOf(input)).filter(({ state, event }) => state.can(event));
+const edgesFrom = (input: Voting) => adjacencyMapToArray(mapOf(input)).filter(({ state, event }) => state.can(event));
 
 const everySnapshot = everyStart.flatMap(explore);
 
@@ -66,7 +72,7 @@ describe('the activity machine, explored from every start', () => {
     );
     const reached = Object.values(
       getShortestPaths(activityMachine, {
-        input: { eligible: ['bob'], approved: ['ann'] },
+        input: { eligible: ['bob'], votes: approvedBy('ann') },
         events,
         limit,
         serializeState: ({ value }) => value,
@@ -101,14 +107,15 @@ describe('the activity machine, explored from every start', () => {
           .filter(({ status }) => status === 'done')
           .map(stateKey),
       );
+      const isSilent = (snapshot: ActivitySnapshot) => !events.some((event) => snapshot.can(event));
       for (let size = -1; size !== ending.size;) {
         size = ending.size;
         for (const [from, to] of edges) if (ending.has(to)) ending.add(from);
       }
       expect(
         explore(input)
-          .map(stateKey)
-          .filter((key) => !ending.has(key)),
+          .filter((snapshot) => !isSilent(snapshot) && !ending.has(stateKey(snapshot)))
+          .map(stateKey),
       ).toEqual([]);
     }
   });
@@ -116,11 +123,13 @@ describe('the activity machine, explored from every start', () => {
   it('goes from state to state in exactly these ways', () => {
     const edges = new Set<string>();
     for (const { state, event, nextState } of everyStart.flatMap(edgesFrom)) {
-      const detail = event.type === 'evaluated' ? ` ${event.outcome}` : '';
+      const ofReject = event.type === 'reject' && event.isAboutVoter === true ? ' about the voter' : '';
+      const detail = event.type === 'evaluated' ? ` ${event.outcome}` : ofReject;
       edges.add(`${state.value} --${event.type}${detail}--> ${nextState.value}`);
     }
     expect([...edges].toSorted()).toEqual([
       'consensusNeeded --approve--> deciding',
+      'consensusNeeded --reject about the voter--> consensusNeeded',
       'consensusNeeded --reject--> rejected',
       'created --evaluated allow--> pending',
       'created --evaluated consensus-needed--> consensusNeeded',
@@ -133,18 +142,23 @@ describe('the activity machine, explored from every start', () => {
 
   it('counts each approval once, on every path, and approves only who was eligible', () => {
     const paths = getSimplePaths(activityMachine, {
-      input: { eligible: ['bob', 'eve'], approved: ['ann'] },
-      events,
+      input: { eligible: ['bob', 'eve'], votes: approvedBy('ann') },
+      // How it ends does not change the votes.
+      events: events.filter(({ type }) => type !== 'failed'),
       limit,
       serializeState: stateKey,
     });
     expect(paths.length).toBeGreaterThan(20);
     for (const { state, steps } of paths) {
-      const cast = steps.flatMap(({ event, state: after }) =>
-        event.type === 'approve' && after.value === 'deciding' ? [event.userId] : [],
-      );
-      expect(cast.filter((userId) => !['bob', 'eve'].includes(userId))).toEqual([]);
-      expect(state.context.approved.toSorted()).toEqual(['ann', ...cast].toSorted());
+      const cast: string[] = ['ann'];
+      for (const { event, state: after } of steps) {
+        if (event.type === 'approve' && after.value === 'deciding') {
+          expect(['bob', 'eve']).toContain(event.userId);
+          cast.push(event.userId);
+        }
+        if (event.type === 'reject') cast.splice(0, cast.length, ...cast.filter((userId) => userId !== event.userId));
+      }
+      expect(approversIn(state)).toEqual(cast.toSorted());
     }
   });
 
@@ -152,16 +166,7 @@ describe('the activity machine, explored from every start', () => {
     for (const voters of everyStart) {
       for (const outcome of ['allow', 'consensus-needed'] as const) {
         const { value } = step(activityAt('created', voters), { type: 'evaluated', outcome });
-        expect(afterSubmit[outcome].value).toBe(value);
-      }
-    }
-  });
-
-  it('is after the effects where it would be whoever the voters are, and takes none that was not allowed', () => {
-    for (const snapshot of everySnapshot) {
-      for (const type of ['completed', 'failed'] as const) {
-        if (snapshot.can({ type })) expect(afterEffects(snapshot, type).value).toBe(step(snapshot, { type }).value);
-        else expect(() => afterEffects(snapshot, type)).toThrow(`an activity that is ${snapshot.value} does not take`);
+        expect(afterSubmit(outcome).value).toBe(value);
       }
     }
   });
@@ -184,9 +189,7 @@ describe('the activity machine, explored from every start', () => {
     ['failed', 'ACTIVITY_STATUS_FAILED'],
     ['rejected', 'ACTIVITY_STATUS_REJECTED'],
   ] as const)('is called in state %s on the wire %s', (value, status) => {
-    expect(activityStatus(activityMachine.resolveState({ value, context: { eligible: [], approved: [] } }))).toBe(
-      status,
-    );
+    expect(activityStatus(activityMachine.resolveState({ value, context: { eligible: [], votes: [] } }))).toBe(status);
   });
 });
 
@@ -199,16 +202,16 @@ describe('who may vote', () => {
     [false, false, false, false],
   ] as const;
 
-  const votersWith = (isEligible: boolean, hasApproved: boolean): Voters => ({
+  const votersWith = (isEligible: boolean, hasApproved: boolean): Voting => ({
     eligible: isEligible ? ['ann', 'bob'] : ['ann'],
-    approved: hasApproved ? ['ann', 'bob'] : ['ann'],
+    votes: hasApproved ? approvedBy('ann', 'bob') : approvedBy('ann'),
   });
 
   it.each(table)(
     'eligible %s, approved %s: approve %s, reject %s',
     (isEligible, hasApproved, canApprove, canReject) => {
       const snapshot = activityAt('consensusNeeded', votersWith(isEligible, hasApproved));
-      expect(votingRights(snapshot, 'bob')).toEqual({ canApprove, canReject });
+      expect(votingRights(snapshot, ['bob'])).toEqual({ canApprove, canReject });
     },
   );
 
@@ -216,18 +219,20 @@ describe('who may vote', () => {
     for (const [isEligible, hasApproved] of table) {
       const snapshot = activityMachine.resolveState({ value, context: votersWith(isEligible, hasApproved) });
       for (const userId of users) {
-        expect(votingRights(snapshot, userId)).toEqual({ canApprove: false, canReject: false });
+        expect(votingRights(snapshot, [userId])).toEqual({ canApprove: false, canReject: false });
       }
     }
   });
 
   it('canApprove and canReject say what the machine accepts, in every state and for every user', () => {
-    const starts = subsets(users).flatMap((eligible) => subsets(users).map((approved) => ({ eligible, approved })));
+    const starts = subsets(users).flatMap((eligible) =>
+      subsets(users).map((approved) => ({ eligible, votes: approvedBy(...approved) })),
+    );
     for (const context of starts) {
       for (const value of stateNames) {
         const snapshot = activityMachine.resolveState({ value, context });
         for (const userId of users) {
-          const { canApprove, canReject } = votingRights(snapshot, userId);
+          const { canApprove, canReject } = votingRights(snapshot, [userId]);
           expect(canApprove).toBe(accepts(snapshot, { type: 'approve', userId }));
           expect(canReject).toBe(accepts(snapshot, { type: 'reject', userId }));
         }
@@ -236,14 +241,39 @@ describe('who may vote', () => {
   });
 
   it('adds the approver to the approvals, so that the same user cannot approve again', () => {
-    const deciding = step(activityAt('consensusNeeded', { eligible: ['bob'], approved: ['ann'] }), {
+    const deciding = step(activityAt('consensusNeeded', { eligible: ['bob'], votes: approvedBy('ann') }), {
       type: 'approve',
       userId: 'bob',
     });
     const waiting = step(deciding, { type: 'evaluated', outcome: 'consensus-needed' });
-    expect(waiting.context.approved).toEqual(['ann', 'bob']);
-    expect(votingRights(waiting, 'bob')).toEqual({ canApprove: false, canReject: true });
+    expect(waiting.context.votes).toEqual(approvedBy('ann', 'bob'));
+    expect(votingRights(waiting, ['bob'])).toEqual({ canApprove: false, canReject: true });
     expect(() => step(waiting, { type: 'approve', userId: 'bob' })).toThrow();
+  });
+});
+
+describe('a rejection of a change about the voter', () => {
+  const own = { type: 'reject', userId: 'bob', isAboutVoter: true } as const;
+  const before = activityAt('consensusNeeded', { eligible: ['bob', 'eve'], votes: approvedBy('ann', 'bob') });
+
+  it('is recorded, takes the approval back, and ends nothing', () => {
+    const after = step(before, own);
+    expect([after.value, approversIn(after)]).toEqual(['consensusNeeded', ['ann']]);
+    expect(votingRights(after, ['eve'])).toEqual({ canApprove: true, canReject: true });
+  });
+
+  it('is the only one that the voter may cast, even after another approval', () => {
+    const after = step(before, own);
+    expect(votingRights(after, ['bob'])).toEqual({ canApprove: true, canReject: false });
+    const approved = step(step(after, { type: 'approve', userId: 'bob' }), {
+      type: 'evaluated',
+      outcome: 'consensus-needed',
+    });
+    expect(votingRights(approved, ['bob'])).toEqual({ canApprove: false, canReject: false });
+  });
+
+  it('is refused to a user who may not vote', () => {
+    expect(() => step(before, { ...own, userId: 'eli' })).toThrow('does not take `reject`');
   });
 });
 
@@ -285,16 +315,23 @@ describe('step', () => {
   });
 
   it('does not change the snapshot that it was given', () => {
-    const before = activityAt('consensusNeeded', { eligible: ['bob'], approved: ['ann'] });
+    const before = activityAt('consensusNeeded', { eligible: ['bob'], votes: approvedBy('ann') });
     step(before, { type: 'approve', userId: 'bob' });
-    expect([before.value, before.context]).toEqual(['consensusNeeded', { eligible: ['bob'], approved: ['ann'] }]);
+    expect([before.value, before.context]).toEqual([
+      'consensusNeeded',
+      { eligible: ['bob'], votes: approvedBy('ann') },
+    ]);
   });
 });
+
+const approversIn = ({ context: { votes } }: ActivitySnapshot): string[] =>
+  votes.flatMap(({ userId, selection }) => (selection === 'VOTE_SELECTION_APPROVED' ? [userId] : [])).toSorted();
 
 /** Whether the step leads anywhere: asked of the outcome, not of the guards. */
 function accepts(snapshot: ActivitySnapshot, event: Event): boolean {
   try {
-    return step(snapshot, event).value !== snapshot.value;
+    const { value, context } = step(snapshot, event);
+    return value !== snapshot.value || context !== snapshot.context;
   } catch {
     return false;
   }
