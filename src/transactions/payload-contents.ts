@@ -99,10 +99,9 @@ function hiddenEthereum(why: string): PayloadContent {
 function together(...contents: readonly (PayloadContent | undefined)[]): PayloadContent | undefined {
   const some = contents.filter((content) => content !== undefined);
   if (some.length <= 1) return some[0];
-  return {
-    resources: Object.assign({}, ...some.map(({ resources }) => resources)) as Record<string, PolicyValue>,
-    transactions: some.flatMap(({ transactions = [] }) => transactions),
-  };
+  const resources = Object.assign({}, ...some.map((one) => one.resources)) as Record<string, PolicyValue>;
+  const transactions = some.flatMap((one) => one.transactions ?? []);
+  return { resources, ...(transactions.length === 0 ? {} : { transactions }) };
 }
 
 /** @throws {OutOfSteps} */

@@ -105,12 +105,16 @@ export function readPayloads(
             read(chain, bytes, signer),
           )
         : undefined);
-    // Payloads that hide the same are decided once.
+    // Payloads that show policies the same are decided once.
     const isRead = known !== undefined || content?.transactions !== undefined;
-    const key = isRead ? field : JSON.stringify(content?.resources ?? {});
+    const key = isRead ? field : JSON.stringify(content?.resources ?? {}, withIntegers);
     if (!alike.has(key)) alike.set(key, { field, content });
   }
   return { signed, distinct: [...alike.values()] };
+}
+
+function withIntegers(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
 }
 
 function readStructured(
