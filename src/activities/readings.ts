@@ -81,7 +81,7 @@ export class Readings<Intent extends object, Job extends ToRead> {
 function bytesOf(job: ToRead, outcome: ReadingOutcome): number {
   if (job.kind === 'payloads' && 'value' in outcome) {
     const { signed, distinct } = outcome.value as WhatWasRead<typeof job>;
-    if (distinct.every(({ structured }) => structured === undefined)) {
+    if (distinct.every(({ content }) => content === undefined)) {
       return signed.reduce((sum, { length }) => sum + bytesOfDigest + length, 0);
     }
   }

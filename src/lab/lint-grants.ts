@@ -22,7 +22,7 @@ const labelFields: ReadonlySet<string> = new Set(['Wallet.label']);
 
 /** What others may do that makes a policy weaker than it seems. */
 export function lintGrants(linting: Linting): readonly Finding[] {
-  return [...tagGivers(linting), ...voteGivers(linting), ...labelGivers(linting)];
+  return [...tagGivers(linting), ...voteGivers(linting), ...labelGivers(linting), ...rawSigners(linting)];
 }
 
 /** The ALLOWs that may allow activities of these kinds, as far as no DENY keeps them for the root quorum. */
@@ -112,5 +112,34 @@ function* labelGivers(linting: Linting): Generator<Finding> {
         help: 'compare wallet.id, or deny UPDATE_WALLET to all but the root quorum',
       },
     );
+  }
+}
+
+const signRaw: ReadonlySet<string> = new Set(['SIGN_RAW_PAYLOAD', 'SIGN_RAW_PAYLOADS']);
+const transactionFields: ReadonlySet<string> = new Set(['Ethereum.tx', 'Solana.tx', 'Bitcoin.tx', 'Tron.tx']);
+const signedFields: ReadonlySet<string> = new Set([
+  ...transactionFields,
+  'Ethereum.eip_712',
+  'Ethereum.eip_7702_authorization',
+]);
+
+/** A raw payload may be any transaction, and another ALLOW does not limit what this one allows. */
+function* rawSigners(linting: Linting): Generator<Finding> {
+  const readers = linting.policies.filter(({ condition }) => condition && reads(condition, transactionFields));
+  for (const { one } of granting(linting, signRaw)) {
+    if (one.condition && reads(one.condition, signedFields)) continue;
+    const others = readers.filter(({ policy }) => policy !== one.policy);
+    const limiting = others.find(({ policy }) => policy.effect === 'EFFECT_ALLOW');
+    const reader = limiting ?? others[0];
+    if (!reader) continue;
+    const name = reader.policy.policyName;
+    yield finding(one.policy, placeOf(one), {
+      code: 'signs-raw-payloads',
+      severity: limiting ? 'warning' : 'note',
+      text: limiting
+        ? `it may allow raw payloads, such as the digest of any transaction, and \`${name}\` looks at transactions`
+        : `it may allow raw payloads; \`${name}\` denies those that are such transactions or hide what they are, such as digests`,
+      help: "say which activities it is about, such as activity.kind == 'SIGN_TRANSACTION', or deny raw payloads",
+    });
   }
 }

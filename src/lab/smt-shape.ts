@@ -162,17 +162,26 @@ const described = {
 } as const;
 
 /**
- * Payloads describe themselves if their encoding says so. Others may be the digest of anything that describes itself, and
- * cannot be read, unless the key signs nothing like that: then nothing is decoded.
+ * Payloads describe themselves if their encoding says so. Others are read as what their signature is valid for, by their hash
+ * function, or may be anything that the key signs, and cannot be read. Or they are nothing of the kind.
  */
 function payloadOf(request: OpenRequest): Term {
   const { value } = request.rootAt('eth').open;
   const [typed, authorization] = [fieldOf(value, 'eip_712'), fieldOf(value, 'eip_7702_authorization')];
   const isOf = (encoding: string) => isSaid(request, 'encoding', encoding);
   const isHashedBy = (name: string) => isSaid(request, 'hash_function', name);
-  const isEthereum = and(onlyThere(request, chains, ['eth']), fieldOf(value, 'tx').isNotApplicable);
+  const tx = (chain: string) => fieldOf(request.rootAt(chain).open.value, 'tx');
+  const isSigned = (...there: readonly (typeof chains)[number][]) =>
+    and(onlyThere(request, chains, there), ...there.map((chain) => not(tx(chain).isNotApplicable)));
+  const isHidden = (...there: readonly (typeof chains)[number][]) =>
+    and(onlyThere(request, chains, there), ...there.map((chain) => tx(chain).isUnreadable));
+  const isEthereum = and(onlyThere(request, chains, ['eth']), tx('eth').isNotApplicable);
   const isPlain = and(not(isOf(described.eip_712)), not(isOf(described.eip_7702_authorization)));
-  const isOpaque = and(isEthereum, typed.isUnreadable, authorization.isUnreadable);
+  const isAnything = and(isHidden('eth', 'tron', 'bitcoin'), typed.isUnreadable, authorization.isUnreadable);
+  const isOfEthereum = or(
+    and(isSigned('eth'), or(typed.isNotApplicable, typed.isUnreadable)),
+    and(isEthereum, typed.isNotApplicable, not(authorization.isNotApplicable)),
+  );
   const isTyped = and(isOf(described.eip_712), not(typed.isNotApplicable), authorization.isNotApplicable);
   const isAuthorization = and(
     isOf(described.eip_7702_authorization),
@@ -183,7 +192,14 @@ function payloadOf(request: OpenRequest): Term {
   );
   return or(
     and(isPlain, onlyThere(request, chains, [])),
-    and(isPlain, isOpaque, not(isHashedBy('HASH_FUNCTION_NOT_APPLICABLE'))),
+    and(isPlain, or(isAnything, isHidden('bitcoin')), not(isHashedBy('HASH_FUNCTION_NOT_APPLICABLE'))),
+    and(isPlain, isOfEthereum, isHashedBy('HASH_FUNCTION_KECCAK256')),
+    and(
+      isPlain,
+      or(isSigned('tron'), isSigned('bitcoin'), isSigned('tron', 'bitcoin')),
+      isHashedBy('HASH_FUNCTION_SHA256'),
+    ),
+    and(isPlain, isSigned('solana'), isHashedBy('HASH_FUNCTION_NOT_APPLICABLE')),
     and(isEthereum, or(isTyped, isAuthorization), isHashedBy('HASH_FUNCTION_NO_OP')),
   );
 }

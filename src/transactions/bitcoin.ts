@@ -3,7 +3,7 @@ import { ripemd160 } from '@noble/hashes/legacy.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { Transaction, utils } from '@scure/btc-signer';
 import { CoordinatorError } from '../domain/errors.js';
-import type { PolicyValue } from '../domain/policy/types.js';
+import { unreadable, type PolicyValue } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
 import { outputAddress, type BitcoinNetwork, type KnownHashes } from './bitcoin-addresses.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
@@ -196,6 +196,83 @@ export function bitcoinSigningInputs(
       ? `${what} \`${keyText}\` has signed all of its inputs already`
       : `none of the inputs spends an output of ${what} \`${keyText}\``,
   );
+}
+
+/** A transaction as a signature from before segwit covers it. */
+export type LegacyPreimage = Pick<BitcoinTransaction, 'version' | 'lockTime' | 'outputs'> & {
+  readonly inputs: readonly Pick<BitcoinInput, 'txid' | 'vout' | 'sequence'>[];
+};
+
+/**
+ * Reads what is hashed twice for a legacy signature: the transaction, and the sighash type. `partial` says why it is
+ * not all of a transaction, or `total` too long, which is the length of all payloads.
+ * @throws {CoordinatorError} INVALID_ARGUMENT for anything else
+ */
+export function readLegacyPreimage(
+  preimage: Uint8Array,
+  total: number,
+  steps: Steps,
+): LegacyPreimage | { readonly partial: string } {
+  const reader = new ByteReader(preimage);
+  const number = (what: string): number => Buffer.from(reader.take(4, what)).readUInt32LE();
+  const version = number('the version');
+  const inputs = repeated(reader, 'input', () => {
+    steps.take('transactionInput');
+    const txid = reader.take(32, 'the id of a transaction').toReversed();
+    const vout = number('the number of an output');
+    reader.pass(readCompactSize(reader), 'a script');
+    return { txid, vout, sequence: number('a sequence') };
+  });
+  const outputs = repeated(reader, 'output', () => {
+    steps.take('transactionOutput');
+    const amount = Buffer.from(reader.take(8, 'an amount')).readBigUInt64LE();
+    return { amount, script: reader.take(readCompactSize(reader), 'a script') };
+  });
+  const lockTime = number('the lock time');
+  const sighashType = number('the sighash type');
+  reader.end('the preimage');
+  if (inputs.length === 0) throw malformed('the transaction has no inputs');
+  if (sighashType !== SIGHASH_ALL) {
+    return { partial: `the sighash type ${sighashType} does not sign the whole transaction` };
+  }
+  if (total > MAX_UNSIGNED_LENGTH)
+    return { partial: `the payloads are longer than the ${MAX_UNSIGNED_LENGTH} bytes that the network relays` };
+  return { version, lockTime, inputs, outputs };
+}
+
+function repeated<T>(reader: ByteReader, what: string, one: () => T): T[] {
+  const count = readCompactSize(reader);
+  if (count > MAX_UNSIGNED_LENGTH) throw malformed(`it has ${count} times an ${what}`);
+  const all: T[] = [];
+  while (all.length < count) all.push(one());
+  return all;
+}
+
+/** Before and after the script code of BIP-143. */
+const SEGWIT_BEFORE_SCRIPT = 104;
+const SEGWIT_AFTER_SCRIPT = 52;
+
+/** Whether these bytes have the parts of a preimage of BIP-143: hashes around the script code. */
+export function mayBeSegwitPreimage(bytes: Uint8Array): boolean {
+  if (bytes.length <= SEGWIT_BEFORE_SCRIPT + SEGWIT_AFTER_SCRIPT) return false;
+  const reader = new ByteReader(bytes);
+  reader.pass(SEGWIT_BEFORE_SCRIPT, 'the hashes');
+  const length = readCompactSize(reader);
+  return reader.position + length + SEGWIT_AFTER_SCRIPT === bytes.length;
+}
+
+const TAPROOT_TAG = sha256(Buffer.from('TapSighash'));
+const TAPROOT_PREFIX = concat(TAPROOT_TAG, TAPROOT_TAG);
+const TAPROOT_SIGHASH_TYPES: ReadonlySet<number | undefined> = new Set([0, 1, 2, 3, 0x81, 0x82, 0x83]);
+const SHORTEST_TAPROOT_MESSAGE = 94;
+const LONGEST_TAPROOT_MESSAGE = 244;
+
+/** Whether these bytes begin a tagged hash of BIP-341, or are what such a hash is of: an epoch of 0, a sighash type, hashes. */
+export function mayBeTaprootPreimage(bytes: Uint8Array): boolean {
+  if (isSame(bytes.subarray(0, TAPROOT_PREFIX.length), TAPROOT_PREFIX)) return true;
+  const [epoch, sighashType] = bytes;
+  const hasLength = bytes.length >= SHORTEST_TAPROOT_MESSAGE && bytes.length <= LONGEST_TAPROOT_MESSAGE;
+  return epoch === 0 && TAPROOT_SIGHASH_TYPES.has(sighashType) && hasLength;
 }
 
 function checkSighashType(type: number | undefined, index: number, isTaproot: boolean): 0 | 1 {
@@ -403,8 +480,11 @@ function skipMap(reader: ByteReader): void {
  * The value of `bitcoin.tx` (client protocol 9.3), with addresses of `network`, which a PSBT does not name: whether an
  * output also belongs to an address on another network is in doubt.
  */
-export function bitcoinPolicyValue(transaction: BitcoinTransaction, network: BitcoinNetwork): PolicyValue {
-  const { version, inputs, outputs, lockTime, fee } = transaction;
+export function bitcoinPolicyValue(
+  transaction: BitcoinTransaction | LegacyPreimage,
+  network: BitcoinNetwork,
+): PolicyValue {
+  const { version, inputs, outputs, lockTime } = transaction;
   const known: KnownHashes = new Map();
   return {
     version: String(version),
@@ -419,7 +499,10 @@ export function bitcoinPolicyValue(transaction: BitcoinTransaction, network: Bit
       ...outputAddress(script, network, known),
     })),
     locktime: { amount: BigInt(lockTime), type: lockTime < LOCK_TIME_THRESHOLD ? 'Blocks' : 'Seconds' },
-    fee,
+    fee:
+      'fee' in transaction
+        ? transaction.fee
+        : unreadable('a legacy signature does not cover the amounts that the inputs spend'),
   };
 }
 

@@ -258,6 +258,36 @@ export function authorizationPolicyValue(
   return { ...read, chain_id: unreadable('an authorization for chain 0 is valid on every chain') };
 }
 
+/**
+ * What is signed after the magic of an EIP-7702 authorization, RLP([chain id, address, nonce]), for
+ * `authorizationPolicyValue`.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export function readAuthorizationPreimage(list: Uint8Array, steps: Steps): Readonly<Record<string, PolicyValue>> {
+  steps.take('itemByteRead', list.length);
+  const [chainId, address, nonce, ...rest] = decodeRlp(list);
+  checkLength(address, ADDRESS_LENGTH, 'address');
+  const number = readInteger(nonce, 'nonce');
+  if (rest.length > 0 || number > MAX_NONCE) throw badAuthorization('has more than an address, a chain id and a nonce');
+  return { address: hexOf(readBytes(address, 'address')), chain_id: readInteger(chainId, 'chainId'), nonce: number };
+}
+
+/** Whether all of these bytes are one list in canonical RLP. */
+export function isRlpList(bytes: Uint8Array, steps: Steps): boolean {
+  const [first = 0] = bytes;
+  if (first < FIRST_LIST_PREFIX) return false;
+  const digits = Math.max(0, first - LONG_LIST_PREFIX);
+  const content = bytes.subarray(1, 1 + digits).reduce((length, byte) => length * 256 + byte, 0);
+  if (bytes.length !== 1 + (digits > 0 ? digits + content : first - FIRST_LIST_PREFIX)) return false;
+  steps.take('itemByteRead', bytes.length);
+  try {
+    RLP.decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function readAuthorizationNumber(payload: Readonly<Record<string, unknown>>, member: string, max: bigint): bigint {
   const number = toInteger(payload[member]);
   if (number === undefined || number < 0n || number > max) {

@@ -1,9 +1,10 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import type { PolicyValue } from '../domain/policy/types.js';
 import { OutOfSteps, type Steps } from '../domain/steps.js';
 import { authorizationPolicyValue, parseEip7702Authorization } from './ethereum.js';
+import { contentOf, type PayloadContent, type SignatureScheme } from './payload-contents.js';
+import type { ReadTransaction, TransactionToRead, UploadedInterface } from './reading.js';
 import { quoted, takeKeccak, takeSha256 } from './refusals.js';
 import { hashTypedData, type HashedTypedData } from './typed-data.js';
 
@@ -26,6 +27,16 @@ export const hashFunctions = [
 export type PayloadEncoding = (typeof payloadEncodings)[number];
 export type HashFunction = (typeof hashFunctions)[number];
 
+/** The key that signs, if any chain that policies know takes its signatures, and what decodes its transactions. */
+export interface PayloadSigner {
+  readonly scheme: SignatureScheme;
+  /** Hex. */
+  readonly publicKey: string;
+  readonly interfaces: readonly UploadedInterface[];
+  /** The organization, or its parent: whose share of the caches is used. */
+  readonly owner: string;
+}
+
 /** Payloads to read; `fields` names each in errors. */
 export interface PayloadsToRead {
   readonly kind: 'payloads';
@@ -33,14 +44,27 @@ export interface PayloadsToRead {
   readonly hashFunction: HashFunction;
   readonly payloads: readonly string[];
   readonly fields: readonly string[];
+  readonly signer?: PayloadSigner | undefined;
 }
 
-/** What is signed for each payload, in order, and each distinct payload. */
+/** What is signed for each payload, in order, and what policies decide on: payloads that differ in it. */
 export interface ReadPayloads {
   readonly signed: readonly Uint8Array[];
-  /** `structured` is what policies see of it, if the payload describes itself. */
-  readonly distinct: readonly { readonly field: string; readonly structured?: PolicyValue }[];
+  readonly distinct: readonly DistinctPayload[];
 }
+
+interface DistinctPayload {
+  readonly field: string;
+  /** Undefined for plain bytes. */
+  readonly content?: PayloadContent | undefined;
+}
+
+/** How a payload that is a transaction is decoded. */
+export type ReadSigned = (
+  chain: TransactionToRead['chain'],
+  bytes: Uint8Array,
+  signer: PayloadSigner,
+) => ReadTransaction;
 
 const digestLength = 32;
 
@@ -48,9 +72,12 @@ const digestLength = 32;
  * Reads payloads: one invalid payload refuses all of them.
  * @throws {CoordinatorError} INVALID_ARGUMENT naming the payload; OutOfSteps
  */
-export function readPayloads({ encoding, hashFunction, payloads, fields }: PayloadsToRead, steps: Steps): ReadPayloads {
-  // Identical payloads are decided once.
-  const distinct = new Map<string, { field: string; structured?: PolicyValue }>();
+export function readPayloads(
+  { encoding, hashFunction, payloads, fields, signer }: PayloadsToRead,
+  steps: Steps,
+  read: ReadSigned,
+): ReadPayloads {
+  const distinct = new Map<string, DistinctPayload & { readonly plain?: Uint8Array }>();
   const signed = payloads.map((payload, index) => {
     const field = fields[index]!;
     steps.take('valueDecoded');
@@ -58,14 +85,36 @@ export function readPayloads({ encoding, hashFunction, payloads, fields }: Paylo
     if (payload === '') throw invalidField(field, 'is empty: send what is to be signed');
     const structured = readStructured(payload, encoding, field, steps);
     if (structured) {
-      if (!distinct.has(payload)) distinct.set(payload, { field, structured: structured.policy });
+      const name = encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
+      const content = { resources: { eth: { [name]: structured.policy } } };
+      if (!distinct.has(payload)) distinct.set(payload, { field, content });
       return structured.digest;
     }
-    if (distinct.size === 0) distinct.set(payload, { field });
     const plain = encoding === 'PAYLOAD_ENCODING_HEXADECIMAL' ? readHex(payload, field) : Buffer.from(payload);
+    if (!distinct.has(payload)) distinct.set(payload, { field, plain });
     return hashed(plain, hashFunction, field, steps);
   });
-  return { signed, distinct: [...distinct.values()] };
+  // Decoded last: a payload that the steps do not suffice for is signed all the same.
+  const total = [...distinct.values()].reduce((sum, { plain }) => sum + (plain?.length ?? 0), 0);
+  const alike = new Map<string, DistinctPayload>();
+  for (const { field, plain, content: known } of distinct.values()) {
+    const content =
+      known ??
+      (plain && signer
+        ? contentOf(plain, { hashFunction, scheme: signer.scheme, total }, steps, (chain, bytes) =>
+            read(chain, bytes, signer),
+          )
+        : undefined);
+    // Payloads that show policies the same are decided once.
+    const isRead = known !== undefined || content?.transactions !== undefined;
+    const key = isRead ? field : JSON.stringify(content?.resources ?? {}, withIntegers);
+    if (!alike.has(key)) alike.set(key, { field, content });
+  }
+  return { signed, distinct: [...alike.values()] };
+}
+
+function withIntegers(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
 }
 
 function readStructured(

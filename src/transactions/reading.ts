@@ -8,6 +8,7 @@ import {
   type BitcoinSigningInput,
   type BitcoinTransaction,
 } from './bitcoin.js';
+import { hex } from './byte-reader.js';
 import type { SolanaInterface } from './contracts/anchor-idl.js';
 import type { SolanaCall } from './contracts/borsh.js';
 import type { EthereumInterface } from './contracts/ethereum-abi.js';
@@ -22,7 +23,13 @@ import {
 } from './ethereum.js';
 import { ParsedInterfaces } from './parsed-interfaces.js';
 import { readPayloads, type PayloadsToRead, type ReadPayloads } from './payloads.js';
-import { parseUnsignedSolana, solanaCalls, solanaSigningInput, type SolanaTransaction } from './solana.js';
+import {
+  parseSolanaMessage,
+  parseUnsignedSolana,
+  solanaCalls,
+  solanaSigningInput,
+  type SolanaTransaction,
+} from './solana.js';
 import { parseUnsignedTron, tronDigest, type TronTransaction } from './tron.js';
 
 /** An interface uploaded for a contract or a program. */
@@ -95,7 +102,10 @@ function lengthOf(job: ToRead): number {
     case 'transaction':
       return job.interfaces.reduce((sum, { json }) => sum + json.length, job.unsignedTransaction.length);
     case 'payloads':
-      return job.payloads.reduce((sum, payload) => sum + payload.length, 0);
+      return [...job.payloads, ...(job.signer?.interfaces ?? []).map(({ json }) => json)].reduce(
+        (sum, { length }) => sum + length,
+        0,
+      );
     case 'interface':
       return job.json.length;
   }
@@ -139,7 +149,11 @@ function readWith<Job extends ToRead>(job: Job, steps: Steps, whole: Steps): Wha
 function readWith(job: ToRead, steps: Steps, whole: Steps): WhatWasRead {
   switch (job.kind) {
     case 'payloads':
-      return readPayloads(job, steps);
+      return readPayloads(job, steps, (chain, bytes, { publicKey, interfaces, owner }) => {
+        const unsignedTransaction = hex(bytes);
+        const transaction = { kind: 'transaction', chain, unsignedTransaction, publicKey, interfaces, owner } as const;
+        return readTransaction(transaction, steps, whole, () => parseSolanaMessage(bytes, steps));
+      });
     case 'interface':
       parseContractInterface(job.type, job.json, steps);
       return true;
@@ -148,7 +162,13 @@ function readWith(job: ToRead, steps: Steps, whole: Steps): WhatWasRead {
   }
 }
 
-function readTransaction(job: TransactionToRead, steps: Steps, whole: Steps): ReadTransaction {
+/** An interface of a contract or program that is not called is not parsed. */
+function readTransaction(
+  job: TransactionToRead,
+  steps: Steps,
+  whole: Steps,
+  parseSolana: () => SolanaTransaction = () => parseUnsignedSolana(job.unsignedTransaction, steps),
+): ReadTransaction {
   const { chain, unsignedTransaction, interfaces, script } = job;
   const publicKey = Uint8Array.from(Buffer.from(job.publicKey, 'hex'));
   switch (chain) {
@@ -157,16 +177,20 @@ function readTransaction(job: TransactionToRead, steps: Steps, whole: Steps): Re
       // Its interfaces were chosen by the recipient at its beginning; a call of another contract would not be decoded.
       if (recipientOf(unsignedTransaction) !== transaction.to) throw new Error('the head names another contract');
       const digest = ethereumDigest(transaction, steps);
-      const parsed = interfaces.map(({ json }) => parsedInterface('ETHEREUM', json, job.owner, steps, whole));
+      const called = interfaces.filter(({ address }) => address === transaction.to);
+      const parsed = called.map(({ json }) => parsedInterface('ETHEREUM', json, job.owner, steps, whole));
       return { chain, transaction, digest, call: ethereumCall(transaction, parsed, steps) };
     }
     case 'SOLANA': {
-      const transaction = parseUnsignedSolana(unsignedTransaction, steps);
+      const transaction = parseSolana();
       const { signerIndex } = solanaSigningInput(transaction, publicKey);
-      const programs = interfaces.map(({ address, json }) => ({
-        address,
-        interface: parsedInterface('SOLANA', json, job.owner, steps, whole),
-      }));
+      const keys = new Set(transaction.instructions.map(({ programKey }) => programKey));
+      const programs = interfaces
+        .filter(({ address }) => keys.has(address))
+        .map(({ address, json }) => ({
+          address,
+          interface: parsedInterface('SOLANA', json, job.owner, steps, whole),
+        }));
       return { chain, transaction, signerIndex, calls: solanaCalls(transaction, programs, steps) };
     }
     case 'TRON': {

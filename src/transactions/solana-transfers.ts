@@ -19,6 +19,7 @@ interface Movements {
 type Reading = Movements | undefined;
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
+const STAKE_PROGRAM = 'Stake11111111111111111111111111111111111111';
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 
@@ -26,8 +27,8 @@ const ANY_MINT = new AmbiguousText('', 'the instruction does not name the mint',
 const NOTHING: Movements = { lamports: [], tokens: [] };
 
 /**
- * `transfers` and `spl_transfers` of a transaction: what the instructions themselves move through the System Program
- * and the token programs. A list is unreadable as soon as one instruction of these programs could add to it in a way
+ * `transfers` and `spl_transfers` of a transaction: what the instructions themselves move through the System Program,
+ * the Stake program and the token programs. A list is unreadable as soon as one instruction of these programs could add to it in a way
  * that is not understood: from a newer version of the program, or malformed. So is one that hands over an account, with all
  * that it holds, or will hold.
  */
@@ -39,16 +40,20 @@ export function solanaTransfers(instructions: readonly TransferInstruction[]): {
   const tokens: PolicyValue[] = [];
   let [lamportsDoubt, tokensDoubt]: [string?, string?] = [];
   for (const [at, { programKey, data, accounts }] of instructions.entries()) {
-    const isSystem = programKey === SYSTEM_PROGRAM;
-    if (!isSystem && programKey !== TOKEN_PROGRAM && programKey !== TOKEN_2022_PROGRAM) continue;
-    const moved = isSystem ? systemMovements(data, accounts) : tokenMovements(data, accounts, programKey);
+    const isToken = programKey === TOKEN_PROGRAM || programKey === TOKEN_2022_PROGRAM;
+    if (!isToken && programKey !== SYSTEM_PROGRAM && programKey !== STAKE_PROGRAM) continue;
+    const moved = isToken
+      ? tokenMovements(data, accounts, programKey)
+      : programKey === SYSTEM_PROGRAM
+        ? systemMovements(data, accounts)
+        : stakeMovements(data, accounts);
     if (moved) {
       lamports.push(...moved.lamports);
       tokens.push(...moved.tokens);
       continue;
     }
     lamportsDoubt ??= `instruction ${at} of ${programKey} may move something, and what is not understood`;
-    if (!isSystem) tokensDoubt ??= lamportsDoubt;
+    if (isToken) tokensDoubt ??= lamportsDoubt;
   }
   return {
     transfers: lamportsDoubt === undefined ? lamports : unreadable(lamportsDoubt),
@@ -95,9 +100,25 @@ function systemMovements(data: Uint8Array, accounts: Accounts): Reading {
   }
 }
 
-// Instructions that move nothing now, including minting, burning and approving. By their first byte.
+/**
+ * DelegateStake, Deactivate, GetMinimumDelegation and DeactivateDelinquent leave stake with whoever controls it: 32-bit tags of
+ * bincode. The others hand over stake or move an amount that only the chain knows.
+ */
+const HARMLESS_STAKE: ReadonlySet<number> = new Set([2, 5, 13, 14]);
+const WITHDRAW_STAKE = 4;
+
+function stakeMovements(data: Uint8Array, [from, to]: Accounts): Reading {
+  const view = Buffer.from(data);
+  if (view.length < 4) return undefined;
+  const tag = view.readUInt32LE(0);
+  if (tag !== WITHDRAW_STAKE) return HARMLESS_STAKE.has(tag) ? NOTHING : undefined;
+  if (!from || !to || view.length < 12) return undefined;
+  return { lamports: [{ from: from.key, to: to.key, amount: view.readBigUInt64LE(4) }], tokens: [] };
+}
+
+// Instructions that move nothing now, including minting and burning. By their first byte.
 const HARMLESS_TOKEN: ReadonlySet<number> = new Set([
-  0, 1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+  0, 1, 2, 5, 7, 8, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
 ]);
 const HARMLESS_TOKEN_2022: ReadonlySet<number> = new Set([25, 28, 30, 32, 33, 34, 35, 36, 39, 40, 41, 43, 44]);
 /** InitializeTransferFeeConfig and SetTransferFee of the transfer fee extension (26). */
@@ -138,6 +159,10 @@ function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string
       return view.length < 9 ? undefined : tokenTransfer(accounts, view.readBigUInt64LE(1), false);
     case 12:
       return view.length < 10 ? undefined : tokenTransfer(accounts, view.readBigUInt64LE(1), true);
+    case 4:
+    case 13:
+      // A delegate may move as much as was approved.
+      return view.length >= 9 && view.readBigUInt64LE(1) === 0n ? NOTHING : undefined;
     case 26:
       if (!isToken2022) return undefined;
       if (kind === 1 && view.length >= 19) return tokenTransfer(accounts, view.readBigUInt64LE(2), true);

@@ -94,6 +94,45 @@ export function parseUnsignedSolana(unsignedTransaction: string, steps: Steps): 
   );
 }
 
+/**
+ * Parses a message alone, as it is signed.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export function parseSolanaMessage(message: Uint8Array, steps: Steps): SolanaTransaction {
+  if (message.length > MAX_TRANSACTION_LENGTH) {
+    throw malformed(`it is ${message.length} bytes long, the network takes ${MAX_TRANSACTION_LENGTH}`);
+  }
+  steps.take('instructionPart', message.length / 2);
+  return parseMessage(message);
+}
+
+const HEADER_LENGTH = 3;
+
+/** Whether the header and the number of keys are those of a legacy message that fits into a packet. */
+export function mayBeLegacyMessage(message: Uint8Array): boolean {
+  const [required = 0, readonlySigned = 0, readonlyUnsigned = 0, count = 0] = message;
+  return (
+    readonlySigned < required &&
+    required + readonlyUnsigned <= count &&
+    HEADER_LENGTH + 1 + (count + 1) * KEY_LENGTH < message.length &&
+    1 + required * SIGNATURE_LENGTH + message.length <= MAX_TRANSACTION_LENGTH
+  );
+}
+
+/** Whether an address is among the account keys of any of these messages; what is not a message has none that matter. */
+export function accountsOf(messages: readonly Uint8Array[]): (address: string) => boolean {
+  const keys = new Set(messages.flatMap(keysIn));
+  return (address) => keys.has(hex(base58.decode(address)));
+}
+
+function keysIn(message: Uint8Array): readonly string[] {
+  const at = HEADER_LENGTH + ((message[0] ?? 0) < VERSION_FLAG ? 0 : 1);
+  const count = Math.min(message[at] ?? 0, Math.floor(MAX_TRANSACTION_LENGTH / KEY_LENGTH));
+  return Array.from({ length: count }, (_, key) =>
+    hex(message.subarray(at + 1 + key * KEY_LENGTH, at + 1 + (key + 1) * KEY_LENGTH)),
+  );
+}
+
 /** The programs that a transaction calls, as far as it can be parsed. */
 export function programsOf(unsignedTransaction: string): ReadonlySet<string> {
   if (unsignedTransaction.length > MAX_TEXT_LENGTH) return new Set();

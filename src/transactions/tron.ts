@@ -208,6 +208,19 @@ export function parseUnsignedTron(unsignedTransaction: string, steps: Steps): Tr
   };
 }
 
+/** Whether these bytes begin with a field of `Transaction.raw`. */
+export function mayBeRawData([tag = 0]: Uint8Array): boolean {
+  return rawDataTags.has(tag);
+}
+
+/** The first byte of each field; only that of field 18 continues. */
+const rawDataTags: ReadonlySet<number> = new Set(
+  Object.entries(RAW_DATA.fields).map(([fieldNumber, { wireType }]) => {
+    const tag = (Number(fieldNumber) << 3) | wireType;
+    return tag > 0x7f ? (tag & 0x7f) | 0x80 : tag;
+  }),
+);
+
 /** What is signed with secp256k1: the transaction id, SHA-256 of `raw_data`, 32 bytes (TRON documentation, "Transactions"). */
 export function tronDigest({ rawData }: TronTransaction, steps: Steps): Uint8Array {
   takeSha256(steps, rawData.length);

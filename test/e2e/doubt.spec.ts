@@ -184,7 +184,7 @@ describe('a DENY denies what it cannot read:', () => {
   test('typed data that is sent as a digest, where the key could sign such data', async () => {
     const deny = await policy('DENY', { condition: `eth.eip_712.domain.verifying_contract == '${evil}'` });
     expect(await saidBy(deny, signDigest(alice.client, ethereum))).toEqual([
-      objectWith({ doubt: 'unreadable', error: textLike('sent as PAYLOAD_ENCODING_HEXADECIMAL') }),
+      objectWith({ doubt: 'unreadable', error: textLike('a digest does not show what it is') }),
     ]);
     expect(await signDigest(alice.client, solana)).toMatchObject(completed);
     expect(await signDigest(alice.client, taproot)).toMatchObject(completed);

@@ -272,6 +272,33 @@ describe('lint', () => {
       ['0 denies-digests'],
     ],
     [
+      'raw payloads beside an ALLOW on transactions',
+      [
+        { condition: `${sign} && eth.tx.to == '0x00000000000000000000000000000000000000aa'`, consensus: two },
+        { condition: sign, consensus: two },
+      ],
+      ['1 signs-raw-payloads'],
+    ],
+    [
+      'raw payloads beside a DENY on transactions',
+      [
+        { condition: "activity.kind == 'SIGN_RAW_PAYLOADS'", consensus: two },
+        { effect: deny, condition: 'solana.tx.transfers.any(t, t.amount > 5)' },
+      ],
+      ['0 signs-raw-payloads'],
+    ],
+    [
+      'nothing of raw payloads that are denied, or of which a policy says what they are',
+      [
+        { condition: `${sign} && tron.tx.fee_limit < 5`, consensus: two },
+        { condition: "activity.kind == 'SIGN_TRANSACTION'", consensus: two },
+        { condition: `${sign} && eth.eip_712.primary_type == 'Order'`, consensus: two },
+        { condition: `${sign} && wallet.id == '${wallet}'`, consensus: two },
+        { effect: deny, condition: "activity.kind in ['SIGN_RAW_PAYLOAD', 'SIGN_RAW_PAYLOADS']" },
+      ],
+      [],
+    ],
+    [
       '`all` of what may be nothing',
       [{ condition: "solana.tx.transfers.all(t, t.to == 'x')", consensus: two }],
       ['0 true-of-nothing'],

@@ -50,6 +50,7 @@ const u64 = (value: bigint): Uint8Array => {
 };
 
 const SYSTEM = address('11111111111111111111111111111111');
+const STAKE = address('Stake11111111111111111111111111111111111111');
 const TOKEN = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
 const TOKEN_2022 = address('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
 const BLOCKHASH = blockhash('J4NYrSRccTUGXP7wmFwiByakqWKZb5RwpiAoskpgAQRb');
@@ -203,6 +204,7 @@ describe('Solana transactions that @solana/kit built', () => {
 
   const accounts = (...keys: Address[]) => keys.map((key) => [key, WRITABLE] as const);
   const ofSystem = (data: readonly number[], ...keys: Address[]) => instruction(SYSTEM, accounts(...keys), data);
+  const ofStake = (data: readonly number[], ...keys: Address[]) => instruction(STAKE, accounts(...keys), data);
   const ofToken = (data: readonly number[], ...keys: Address[]) => instruction(TOKEN, accounts(...keys), data);
   const ofToken2022 = (data: readonly number[], ...keys: Address[]) => instruction(TOKEN_2022, accounts(...keys), data);
   const [from, to, owner, mint] = [account(51), account(52), account(53), account(54)];
@@ -301,6 +303,10 @@ describe('Solana transactions that @solana/kit built', () => {
     ['somebody who may close a mint', (...keys) => ofToken2022([6, 6, 1, ...new Uint8Array(32)], ...keys)],
     ['somebody who may move what others have', (...keys) => ofToken2022([6, 8, 1, ...new Uint8Array(32)], ...keys)],
     ['a fee transfer in the program that has none', (...keys) => ofToken([26, 1, ...u64(1n), 9, ...u64(1n)], ...keys)],
+    ['a delegate', (...keys) => ofToken([4, ...u64(1n)], ...keys)],
+    ['a delegate of everything', (...keys) => ofToken2022([13, ...u64(2n ** 64n - 1n), 6], ...keys)],
+    ['a delegate of an amount cut short', (...keys) => ofToken([4, 0, 0], ...keys)],
+    ['a delegate in a batch', (...keys) => ofToken([255, 3, 9, 4, ...u64(1n)], ...keys)],
     ['withheld fees', (...keys) => ofToken2022([26, 2], ...keys)],
     ['a confidential transfer', (...keys) => ofToken2022([27, 7], ...keys)],
     ['an account that grows', (...keys) => ofToken2022([29, 1, 0], ...keys)],
@@ -331,10 +337,34 @@ describe('Solana transactions that @solana/kit built', () => {
     expect(splTransfers).toEqual([]);
   });
 
+  it('read what is withdrawn from stake', () => {
+    const { transfers, splTransfers } = listsOf(ofStake([4, 0, 0, 0, ...u64(7n)], from, to));
+    expect(transfers).toEqual([{ from, to, amount: 7n }]);
+    expect(splTransfers).toEqual([]);
+  });
+
+  it.each<[string, readonly number[]]>([
+    ['an authority', [1, 0, 0, 0, ...new Uint8Array(32), 1, 0, 0, 0]],
+    ['an authority, checked', [10, 0, 0, 0, 1, 0, 0, 0]],
+    ['a part', [3, 0, 0, 0, ...u64(7n)]],
+    ['a merged account', [7, 0, 0, 0]],
+    ['lamports of another account', [17, 0, 0, 0, ...u64(7n)]],
+    ['a withdrawal cut short', [4, 0, 0, 0, 1]],
+    ['no tag', [4, 0]],
+    ['an instruction of tomorrow', [18, 0, 0, 0]],
+  ])('may move stake in a way that is not understood: %s', (_what, data) => {
+    const { transfers, splTransfers } = listsOf(transfer(PAYER, account(9), 1n), ofStake(data, from, to));
+    expect(transfers).toBeInstanceOf(Unreadable);
+    expect(splTransfers).toEqual([]);
+  });
+
   it('move nothing by instructions that are understood: those of mints, authorities, extensions and metadata', () => {
     const harmless = [
       ofSystem([4, 0, 0, 0], from),
-      ofToken([4, ...u64(1n)], from, to, owner),
+      ofStake([2, 0, 0, 0], from, to),
+      ofStake([5, 0, 0, 0], from),
+      ofToken([4, ...u64(0n)], from, to, owner),
+      ofToken2022([13, ...u64(0n), 6], from, mint, to, owner),
       ofToken([17], from),
       ofToken([6, 0, 0], mint, owner),
       ofToken([6, 3, 0], from, owner),

@@ -1,7 +1,7 @@
 import { invalidField } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
-import { unreadable, type PolicyType, type PolicyValue, type RequestPart } from '../../domain/policy/types.js';
+import type { PolicyType, RequestPart } from '../../domain/policy/types.js';
 import type { Steps } from '../../domain/steps.js';
 import { Hex, OneOf } from '../../wire/fields.js';
 import {
@@ -9,11 +9,16 @@ import {
   payloadEncodings,
   type HashFunction,
   type PayloadEncoding,
+  type PayloadSigner,
   type PayloadsToRead,
 } from '../../transactions/payloads.js';
+import type { SignatureScheme } from '../../transactions/payload-contents.js';
+import { recipientOf } from '../../transactions/ethereum.js';
+import { accountsOf } from '../../transactions/solana.js';
 import type { ToReadAhead } from '../define-activity.js';
 import { Readings } from '../readings.js';
 import { keyResources, signsWithSchnorr, type BytesToSign } from './signing-params.js';
+import { calledInterfaces, describer } from './transaction-params.js';
 
 const encodingAbout =
   'Encoding of the payload: hexadecimal (with or without 0x, any case), text, the JSON of EIP-712 typed data ' +
@@ -62,16 +67,21 @@ export function payloadReader<Intent extends RawIntent>(
 ) {
   const readings = new Readings<Intent, PayloadsToRead>();
 
-  /** What to read, once it is clear that this key can sign it. */
-  const toRead = (intent: Intent, key: SigningKey): PayloadsToRead => {
+  /** What to read, once it is clear that this key can sign it, and the name to cache it by. */
+  const toRead = (intent: Intent, key: SigningKey, organization: OrganizationView) => {
     const { encoding, hashFunction } = intent;
     checkEncoding(encoding, hashFunction, key);
     checkHashFunction(hashFunction, key);
     const payloads = payloadsOf(intent);
-    return { kind: 'payloads', encoding, hashFunction, payloads, fields: payloads.map((_, index) => fieldOf(index)) };
+    const fields = payloads.map((_, index) => fieldOf(index));
+    const { name, signer } = signerOf(key, intent, payloads, organization);
+    const job: PayloadsToRead = { kind: 'payloads', encoding, hashFunction, payloads, fields, signer };
+    return { name, job };
   };
-  // The reading is the same for every key that can sign it.
-  const read = (intent: Intent, key: SigningKey) => readings.of(intent, '', toRead(intent, key));
+  const read = (intent: Intent, key: SigningKey, organization: OrganizationView) => {
+    const { name, job } = toRead(intent, key, organization);
+    return readings.of(intent, name, job);
+  };
 
   return {
     /** What policies see as `activity.params` (client protocol 9.3). */
@@ -87,7 +97,7 @@ export function payloadReader<Intent extends RawIntent>(
      */
     read(intent: Intent, organization: OrganizationView): { key: SigningKey; parts: readonly BytesToSign[] } {
       const key = signingKeyOf(organization, intent.signWith);
-      const { signed } = read(intent, key);
+      const { signed } = read(intent, key, organization);
       return { key, parts: signed.map((bytes) => ({ bytes, addressFormat: key.addressFormat })) };
     },
 
@@ -95,12 +105,11 @@ export function payloadReader<Intent extends RawIntent>(
     payloads(intent: Intent, organization: OrganizationView): readonly RequestPart[] {
       const key = signingKeyOf(organization, intent.signWith);
       const resources = keyResources(key);
-      const name = intent.encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
-      const opaque = opaqueTo(intent.encoding, key);
-      return read(intent, key).distinct.map(({ field, structured }) => {
-        const eth = structured === undefined ? opaque : { [name]: structured };
-        return { name: field, resources: eth === undefined ? resources : { ...resources, eth } };
-      });
+      const describe = describer(key, organization);
+      return read(intent, key, organization).distinct.map(({ field, content = {} }) => ({
+        name: field,
+        resources: Object.assign({ ...resources }, content.resources, ...(content.transactions ?? []).map(describe)),
+      }));
     },
 
     /**
@@ -108,20 +117,49 @@ export function payloadReader<Intent extends RawIntent>(
      * does
      */
     ahead(intent: Intent, organization: OrganizationView, steps: Steps): ToReadAhead | undefined {
-      return readings.ahead(intent, '', toRead(intent, signingKeyOf(organization, intent.signWith)), steps);
+      const { name, job } = toRead(intent, signingKeyOf(organization, intent.signWith), organization);
+      return readings.ahead(intent, name, job, steps);
     },
   };
 }
 
-/**
- * What policies on typed data and authorizations see of a payload sent in another encoding. The requester chooses the
- * encoding, and the bytes may be the digest of anything, so this is absent only for a key that cannot sign such data.
- */
-function opaqueTo(encoding: PayloadEncoding, { curve, addressFormat }: SigningKey): PolicyValue | undefined {
-  if (curve !== 'CURVE_SECP256K1' || signsWithSchnorr(addressFormat)) return undefined;
-  const hidden = unreadable(`the payload was sent as ${encoding}`);
-  return { eip_712: hidden, eip_7702_authorization: hidden };
+/** Who signs, for reading what is signed, and a name for everything that this reading depends on. */
+function signerOf(
+  key: SigningKey,
+  { encoding, hashFunction }: PayloadParams,
+  payloads: readonly string[],
+  organization: OrganizationView,
+): { readonly name: string; readonly signer?: PayloadSigner } {
+  const scheme = schemeOf(key);
+  if (scheme === undefined) return { name: '' };
+  const { publicKey } = key;
+  const isHex = encoding === 'PAYLOAD_ENCODING_HEXADECIMAL';
+  const called = () => {
+    if (scheme === 'ED25519') {
+      return accountsOf(payloads.map((one) => Buffer.from(isHex ? withoutPrefix(one) : one, isHex ? 'hex' : 'utf8')));
+    }
+    const recipients = new Set(payloads.map((one) => recipientOf(isHex ? one : Buffer.from(one).toString('hex'))));
+    return (address: string) => recipients.has(address);
+  };
+  const isBytes = isHex || encoding === 'PAYLOAD_ENCODING_TEXT_UTF8';
+  const mayCall =
+    isBytes && (scheme === 'ED25519' || (scheme === 'ECDSA' && hashFunction === 'HASH_FUNCTION_KECCAK256'));
+  const chain = scheme === 'ED25519' ? 'SOLANA' : 'ETHEREUM';
+  const uploaded = mayCall ? calledInterfaces(chain, called, organization) : [];
+  const interfaces = uploaded.map(({ address, json }) => ({ address, json }));
+  const owner = organization.parentOrganizationId ?? organization.organizationId;
+  const name = [scheme, publicKey, ...uploaded.map(({ id }) => id)].join(' ');
+  return { name, signer: { scheme, publicKey, interfaces, owner } };
 }
+
+/** Undefined for a key whose signatures no chain takes that policies know. */
+function schemeOf({ curve, addressFormat }: SigningKey): SignatureScheme | undefined {
+  if (curve === 'CURVE_ED25519') return 'ED25519';
+  if (curve !== 'CURVE_SECP256K1') return undefined;
+  return signsWithSchnorr(addressFormat) ? 'BIP-340' : 'ECDSA';
+}
+
+const withoutPrefix = (payload: string): string => payload.replace(/^0x/i, '');
 
 function checkEncoding(encoding: PayloadEncoding, hashFunction: HashFunction, { curve, addressFormat }: SigningKey) {
   if (encoding !== 'PAYLOAD_ENCODING_EIP712' && encoding !== 'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION') return;

@@ -8,6 +8,7 @@ import type { Steps } from '../../domain/steps.js';
 import { addressOf } from '../../keyring/addresses.js';
 import { assembleBitcoin, bitcoinPolicyValue } from '../../transactions/bitcoin.js';
 import { assembleEthereum, ethereumPolicyValue, recipientOf } from '../../transactions/ethereum.js';
+import type { SignedContent } from '../../transactions/payload-contents.js';
 import type { ReadTransaction, TransactionToRead, UploadedInterface } from '../../transactions/reading.js';
 import { assembleSolana, programsOf, solanaPolicyValue } from '../../transactions/solana.js';
 import { assembleTron, tronPolicyValue } from '../../transactions/tron.js';
@@ -38,8 +39,6 @@ interface UnderstoodTransaction {
   readonly parts: readonly BytesToSign[];
   /** Takes one signature for each of the parts; returns hex as the published clients expect it for this chain. */
   assemble(signatures: readonly RawSignature[]): string;
-  /** By namespace, as policies see it (client protocol 9.3). */
-  resources(organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
 }
 
 interface Chain {
@@ -78,22 +77,17 @@ function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransacti
   const publicKey = Buffer.from(key.publicKey, 'hex');
   switch (read.chain) {
     case 'ETHEREUM': {
-      const { transaction, digest, call } = read;
+      const { transaction, digest } = read;
       return {
         parts: [{ bytes: digest, addressFormat }],
         assemble: ([signature]) => assembleEthereum(transaction, signature!),
-        resources: () => {
-          const from = addressOf('ADDRESS_FORMAT_ETHEREUM', key.curve, publicKey);
-          return { eth: { tx: ethereumPolicyValue(transaction, from, call) } };
-        },
       };
     }
     case 'SOLANA': {
-      const { transaction, signerIndex, calls } = read;
+      const { transaction, signerIndex } = read;
       return {
         parts: [{ bytes: transaction.message, addressFormat }],
         assemble: ([signature]) => assembleSolana(transaction, signerIndex, signature!),
-        resources: () => ({ solana: { tx: solanaPolicyValue(transaction, calls) } }),
       };
     }
     case 'TRON': {
@@ -101,7 +95,6 @@ function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransacti
       return {
         parts: [{ bytes: digest, addressFormat }],
         assemble: ([signature]) => assembleTron(transaction, signature!),
-        resources: () => ({ tron: { tx: tronPolicyValue(transaction) } }),
       };
     }
     case 'BITCOIN': {
@@ -118,12 +111,32 @@ function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransacti
             publicKey,
             inputs.map((input, at) => ({ input, signature: signatures[at]! })),
           ),
-        resources: (organization) => ({
-          bitcoin: { tx: bitcoinPolicyValue(transaction, bitcoinNetworkOf(key, organization)) },
-        }),
       };
     }
   }
+}
+
+/** What policies see of transactions that this key signs, by namespace (client protocol 9.3). */
+export function describer(
+  key: SigningKey,
+  organization: OrganizationView,
+): (signed: SignedContent) => Readonly<Record<string, PolicyValue>> {
+  let from: string | undefined;
+  return (signed) => {
+    switch (signed.chain) {
+      case 'ETHEREUM':
+        from ??= addressOf('ADDRESS_FORMAT_ETHEREUM', key.curve, Buffer.from(key.publicKey, 'hex'));
+        return { eth: { tx: ethereumPolicyValue(signed.transaction, from, signed.call) } };
+      case 'SOLANA':
+        return { solana: { tx: solanaPolicyValue(signed.transaction, signed.calls) } };
+      case 'TRON':
+        return { tron: { tx: tronPolicyValue(signed.transaction) } };
+      case 'BITCOIN':
+        return { bitcoin: { tx: bitcoinPolicyValue(signed.transaction, bitcoinNetworkOf(key, organization)) } };
+      case 'BITCOIN_PREIMAGE':
+        return { bitcoin: { tx: bitcoinPolicyValue(signed.preimage, bitcoinNetworkOf(key, organization)) } };
+    }
+  };
 }
 
 const readings = new Readings<TransactionIntent, TransactionToRead>();
@@ -153,7 +166,12 @@ function toRead(
     );
   }
   const { publicKey, addressFormat } = key;
-  const uploaded = calledInterfaces(chain, unsignedTransaction, organization);
+  const called = () => {
+    const addresses: ReadonlySet<string | undefined> =
+      chain === 'SOLANA' ? programsOf(unsignedTransaction) : new Set([recipientOf(unsignedTransaction)]);
+    return (address: string) => addresses.has(address);
+  };
+  const uploaded = chain === 'TRON' || chain === 'BITCOIN' ? [] : calledInterfaces(chain, called, organization);
   const interfaces = uploaded.map(({ address, json }): UploadedInterface => ({ address, json }));
   const owner = organization.parentOrganizationId ?? organization.organizationId;
   const script = chain === 'BITCOIN' ? bitcoinFormat(addressFormat)?.script : undefined;
@@ -193,8 +211,9 @@ export function transactionResources(
   intent: TransactionIntent,
   organization: OrganizationView,
 ): Readonly<Record<string, PolicyValue>> {
-  const { key, transaction } = readTransaction(intent, organization);
-  return { ...keyResources(key), ...transaction.resources(organization) };
+  const key = signingKeyOf(organization, intent.signWith);
+  const { name, job } = toRead(intent, key, organization);
+  return { ...keyResources(key), ...describer(key, organization)(readings.of(intent, name, job)) };
 }
 
 function bitcoinFormat(
@@ -223,18 +242,19 @@ function bitcoinNetworkOf(
   return others.length === 0 ? network : (bitcoinFormat(addressFormat)?.network ?? 'MAINNET');
 }
 
-/** The interfaces of the contracts that a transaction calls, oldest first; others need not be read. */
-function calledInterfaces(
-  chain: TransactionToRead['chain'],
-  unsignedTransaction: string,
+/** The interfaces of the contracts or programs that are called, oldest first; others need not be read. */
+export function calledInterfaces(
+  chain: 'ETHEREUM' | 'SOLANA',
+  called: () => (address: string) => boolean,
   { contractInterfaces }: OrganizationView,
 ): readonly (UploadedInterface & { readonly id: string })[] {
-  if (contractInterfaces.size === 0 || (chain !== 'ETHEREUM' && chain !== 'SOLANA')) return [];
-  const called: ReadonlySet<string | undefined> =
-    chain === 'ETHEREUM' ? new Set([recipientOf(unsignedTransaction)]) : programsOf(unsignedTransaction);
+  const type = `SMART_CONTRACT_INTERFACE_TYPE_${chain}`;
+  const uploaded = [...contractInterfaces.values()].filter((one) => one.type === type);
+  if (uploaded.length === 0) return [];
+  const isCalled = called();
   const addressOf = ({ smartContractAddress }: ContractInterface) =>
     chain === 'ETHEREUM' ? smartContractAddress.toLowerCase() : smartContractAddress;
-  return [...contractInterfaces.values()]
-    .filter((one) => one.type === `SMART_CONTRACT_INTERFACE_TYPE_${chain}` && called.has(addressOf(one)))
+  return uploaded
+    .filter((one) => isCalled(addressOf(one)))
     .map((one) => ({ id: one.smartContractInterfaceId, address: addressOf(one), json: one.smartContractInterface }));
 }

@@ -128,12 +128,17 @@ async function payloadOf(making: Making) {
   const { facts, resources, given } = making;
   const asked = recordIn(facts['eth'], 'eth');
   const described = describedBy(asked, given('encoding'));
-  const { payload, encoding, hashFunction, eth, account } = described
-    ? { ...described, hashFunction: 'HASH_FUNCTION_NO_OP' as const, account: undefined }
+  const { payload, encoding, hashFunction, chains, account } = described
+    ? {
+        ...described,
+        hashFunction: 'HASH_FUNCTION_NO_OP' as const,
+        chains: { eth: described.eth } as Readonly<Record<string, PolicyValue>>,
+        account: undefined,
+      }
     : plainPayload(making);
-  checkMade(asked, eth, 'eth');
+  checkMade(asked, chains['eth'], 'eth');
   const { address, resources: real } = await resources.keyOf(facts, account);
-  const seen = { ...noChain, ...real, ...(eth === undefined ? {} : { eth }) };
+  const seen = { ...noChain, ...real, ...chains };
   return { payload, signWith: address, resources: seen, encoding, hashFunction } as const;
 }
 
@@ -159,15 +164,31 @@ function plainPayload({ facts, given }: Making) {
   const isText = encoding === 'PAYLOAD_ENCODING_TEXT_UTF8';
   const hashFunction = given('hash_function') ?? (isText ? 'HASH_FUNCTION_KECCAK256' : 'HASH_FUNCTION_NO_OP');
   if (!isOneOf(hashFunctions, hashFunction)) throw new NotExecuted(`nothing here makes a payload for ${hashFunction}`);
-  // 32 bytes in either encoding: what is not hashed must be a digest.
-  const payload = isText ? digest.slice(0, 32) : digest;
-  const hidden = new Unreadable(`the payload was sent as ${encoding}`);
-  const isOfEthereum = facts['eth'] !== undefined && hashFunction !== 'HASH_FUNCTION_NOT_APPLICABLE';
-  const other = hashFunction === 'HASH_FUNCTION_NOT_APPLICABLE' ? 'solana' : 'bitcoin';
-  const { eth, account } = isOfEthereum
-    ? { eth: { eip_712: hidden, eip_7702_authorization: hidden }, account: undefined }
-    : { eth: undefined, account: otherChains[other]!.account };
-  return { payload, encoding, hashFunction, eth, account } as const;
+  const isEdwards = hashFunction === 'HASH_FUNCTION_NOT_APPLICABLE';
+  const isOfEthereum = facts['eth'] !== undefined && !isEdwards;
+  // 32 bytes in either encoding: what is not hashed must be a digest. Of typed data, hashes are hashed.
+  const isHashed = isOfEthereum && hashFunction === 'HASH_FUNCTION_KECCAK256';
+  const bytes = isText ? digest.slice(0, 32) : digest;
+  const payload = isHashed ? `${isText ? '\x19\x01' : '1901'}${bytes}` : bytes;
+  const account = isOfEthereum ? undefined : otherChains[isEdwards ? 'solana' : 'bitcoin']!.account;
+  return { payload, encoding, hashFunction, chains: hiddenBy(hashFunction, isOfEthereum), account } as const;
+}
+
+/** What policies cannot see of what `plainPayload` signs. */
+function hiddenBy(hashFunction: HashFunction, isOfEthereum: boolean): Readonly<Record<string, PolicyValue>> {
+  const hidden = new Unreadable('the payload holds only hashes');
+  const eth = { tx: hidden, eip_712: hidden, eip_7702_authorization: hidden };
+  const tx = { tx: hidden };
+  switch (hashFunction) {
+    case 'HASH_FUNCTION_NO_OP':
+      return isOfEthereum ? { eth, tron: tx, bitcoin: tx } : { bitcoin: tx };
+    case 'HASH_FUNCTION_SHA256':
+      return { bitcoin: tx };
+    case 'HASH_FUNCTION_KECCAK256':
+      return isOfEthereum ? { eth } : {};
+    case 'HASH_FUNCTION_NOT_APPLICABLE':
+      return {};
+  }
 }
 
 const isOneOf = <Name extends string>(names: readonly Name[], name: string): name is Name =>

@@ -3,7 +3,7 @@ import { bitcoinAccount } from './decoded/bitcoin.js';
 import { authorization, ethereum, typedData } from './decoded/ethereum.js';
 import { solanaAccount } from './decoded/solana.js';
 import { tronAccount } from './decoded/tron.js';
-import { Doubt } from './types.js';
+import { Doubt, Unreadable } from './types.js';
 
 /**
  * Describes what is about to be signed, from the same values that policies decide on, so that people and policies see
@@ -63,7 +63,9 @@ function accountOf({ eth, solana, bitcoin, tron }: Values): Account {
   if (solanaTx) return solanaAccount(solanaTx);
   if (bitcoinTx) return bitcoinAccount(bitcoinTx);
   if (tronTx) return tronAccount(tronTx);
-  return unknown('these are raw bytes, which do not say what they are: they may be the digest of any transaction');
+  const hidden = [eth, solana, bitcoin, tron].flatMap((chain) => Object.values(recordOf(chain) ?? {}));
+  const doubt = hidden.find((value) => value instanceof Unreadable);
+  return unknown(doubt?.reason ?? 'raw bytes or text, and not a transaction of a chain that policies know');
 }
 
 function unknown(why: string): Account {

@@ -21,7 +21,7 @@ function world() {
 
 test('what threads have read is kept in so many bytes, with a share for each family', () => {
   const { unread, keep } = world();
-  const read: ReadPayloads = { signed: [], distinct: [{ field: 'payload', structured: { policy: {} } }] };
+  const read: ReadPayloads = { signed: [], distinct: [{ field: 'payload', content: { resources: {} } }] };
   const victims = {};
   keep(victims, 100_000, 'victim', read);
   const strangers = Array.from({ length: 20 }, () => ({}));

@@ -382,14 +382,13 @@ describe('sign_raw_payload', () => {
   describe('lets policies read', () => {
     it('the wallet and the account', () => {
       const resources = signers.resources(signRawPayload, hexadecimal(ethereum.toLowerCase(), digest));
+      const hidden = unreadable('a digest does not show what it is a digest of');
       expect(resources).toEqual({
         wallet: { id: wallet.walletId, label: 'wallet 100', imported: false, exported: false },
         wallet_account: { address: ethereum },
-        // It could be the digest of typed data.
-        eth: {
-          eip_712: unreadable('the payload was sent as PAYLOAD_ENCODING_HEXADECIMAL'),
-          eip_7702_authorization: unreadable('the payload was sent as PAYLOAD_ENCODING_HEXADECIMAL'),
-        },
+        eth: { tx: hidden, eip_712: hidden, eip_7702_authorization: hidden },
+        tron: { tx: hidden },
+        bitcoin: { tx: hidden },
       });
       expect(conforms(walletType, resources['wallet'])).toEqual([]);
       expect(conforms(walletAccountType, resources['wallet_account'])).toEqual([]);

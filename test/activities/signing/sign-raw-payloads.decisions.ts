@@ -177,12 +177,14 @@ describe('sign_raw_payloads', () => {
     });
 
     it('of digests, only the key, and that the rest is hidden', () => {
-      const hidden = unreadable('the payload was sent as PAYLOAD_ENCODING_HEXADECIMAL');
+      const hidden = unreadable('a digest does not show what it is a digest of');
       expect(signers.payloads(signRawPayloads, request(digests(2)))).toEqual({
         'parameters.payloads[0]': {
           wallet: expect.anything() as unknown,
           wallet_account: expect.anything() as unknown,
-          eth: { eip_712: hidden, eip_7702_authorization: hidden },
+          eth: { tx: hidden, eip_712: hidden, eip_7702_authorization: hidden },
+          tron: { tx: hidden },
+          bitcoin: { tx: hidden },
         },
       });
     });
