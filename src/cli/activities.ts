@@ -60,11 +60,10 @@ export function timeText(time: ActivityEnvelope['createdAt']): string {
 
 /** Members of an object with their names; anything but strings as JSON. */
 function members(terminal: Terminal, value: object): string {
-  const entries = Object.entries(value).map(([name, member]) => [
-    name,
-    typeof member === 'string' ? member : JSON.stringify(member),
-  ]);
-  return entries.length > 0 ? lines(terminal, Object.fromEntries(entries) as Record<string, string>) : '';
+  return lines(
+    terminal,
+    Object.entries(value).map(([name, member]) => [name, typeof member === 'string' ? member : JSON.stringify(member)]),
+  );
 }
 
 /** A decision on an activity, as `get_policy_evaluations` explains it. */
@@ -76,15 +75,15 @@ export function described(terminal: Terminal, activity: ActivityEnvelope, decisi
   const [submission, ...others] = votes;
   const intent = Object.values(activity.intent)[0] as object;
   return [
-    lines(terminal, {
-      Activity: id,
-      Type: shortType(type),
-      Status: shortStatus(status) + (failure ? `: ${failure.message}` : ''),
-      Submitted: `${timeText(createdAt)} by ${submission?.user?.userName ?? submission?.userId ?? 'nobody'}`,
-      Fingerprint: fingerprint,
-      ...(others.length > 0 ? { Votes: others.map(voteWords).join(', ') } : {}),
-      ...(waitsFor ? { 'Waits for': waitsFor.text.replace(/^Waiting for /, '') } : {}),
-    }),
+    lines(terminal, [
+      ['Activity', id],
+      ['Type', shortType(type)],
+      ['Status', shortStatus(status) + (failure ? `: ${failure.message}` : '')],
+      ['Submitted', `${timeText(createdAt)} by ${submission?.user?.userName ?? submission?.userId ?? 'nobody'}`],
+      ['Fingerprint', fingerprint],
+      ['Votes', others.length > 0 ? others.map(voteWords).join(', ') : undefined],
+      ['Waits for', waitsFor?.text.replace(/^Waiting for /, '')],
+    ]),
     `\n${terminal.styled('bold', 'Parameters')}\n${indented(members(terminal, intent))}`,
     ...decodedParts(terminal, activity),
     ...(decisions.length > 0 ? [`\n${terminal.styled('bold', 'Decisions')}\n`] : []),
@@ -124,8 +123,10 @@ function decodedParts(terminal: Terminal, { decoded = [] }: ActivityEnvelope): r
     const said = [text, ...(notDecoded === undefined ? [] : [notDecoded])]
       .map((line) => `${printable(line)}\n`)
       .join('');
-    const shown =
-      facts.length > 0 ? lines(terminal, Object.fromEntries(facts.map(({ name, value }) => [name, value]))) : '';
+    const shown = lines(
+      terminal,
+      facts.map(({ name, value }) => [name, value]),
+    );
     return `\n${title}\n${indented(said + shown)}`;
   });
 }

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import type { ActivityEnvelope } from '../../wire/envelope.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
-import { table } from '../layout.js';
+import { printable, table } from '../layout.js';
 import type { Terminal } from '../terminal.js';
 
 interface ListOptions extends ProfileOptions {
@@ -59,7 +59,9 @@ export function mountActivitiesExplain(parent: CliCommand): void {
       const { proofText } = await import('../proof-text.js');
       const client = await profileClient(parent.terminal, options);
       const answer = await client.query('explain_activity', { activityId: id });
-      const text = answer.proof ? proofText(parent.terminal, answer.proof) : `No proof: ${answer.notExplained}.\n`;
+      const text = answer.proof
+        ? proofText(parent.terminal, answer.proof)
+        : `No proof: ${printable(answer.notExplained ?? '')}.\n`;
       return { text, json: answer };
     });
 }
