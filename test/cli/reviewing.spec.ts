@@ -186,3 +186,64 @@ test('a stamp is sent to no other address', async () => {
   expect(thief.requests).toEqual([]);
   await thief.close();
 });
+
+describe('what a server sends cannot control the terminal', () => {
+  const evil = 'a\x1b]0;title\x07\x1b[8mb\u009b2J\u202ec\u2066d\u00ade\u{e0041}\r\x7f';
+  // eslint would not see these in a class of characters.
+  const control = /[^\n\P{Cc}]|[\p{Cf}\p{Zl}\p{Zp}]/u;
+
+  /** Every text of a value becomes another, and so does every name. */
+  function everywhere(value: unknown): unknown {
+    if (typeof value === 'string') return `${value}${evil}`;
+    if (Array.isArray(value)) return value.map(everywhere);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([name, member]) => [
+        [name, everywhere(member)],
+        [`${name}${evil}`, 'x'],
+      ]),
+    );
+  }
+
+  test.each([
+    ['whoami'],
+    ['users'],
+    ['policies'],
+    ['policies', 'lint'],
+    ['activities'],
+    ['query', 'list_users'],
+    ['query', 'list_activities'],
+    ['policies', 'create', 'x', '--condition', "activity.kind == 'X'"],
+    ['submit', 'create_user_tag', '--set', 'userTagName=evil'],
+  ])('%s %s %s', async (...words) => {
+    server.lies((_name, answer) => everywhere(answer));
+    for (const more of [[], ['--json']]) {
+      for (const colours of [false, true]) {
+        const { out, error } = await user.types([...words, ...more, '--profile', 'bob'], { colours });
+        const styles = colours ? /\p{Cc}\[(?:1|2|22|3\d)m/gu : /(?!)/g;
+        expect({ words, more, found: control.exec(`${out}${error}`.replace(styles, '')) }).toEqual({
+          words,
+          more,
+          found: null,
+        });
+        if (more.length > 0) JSON.parse(out || error);
+      }
+    }
+  });
+
+  test('names of members in parameters and the reason without a proof', async () => {
+    const { id } = await tagNamed(`evil ${Math.random()}`);
+    server.lies((name, answer) => (name === 'get_policy_evaluations' ? everywhere(answer) : answer));
+    const shown = await user.types(['activities', 'show', id, '--profile', 'bob']);
+    expect([control.exec(shown.out), shown.error]).toEqual([null, '']);
+    server.responds((_request, response) => response.end(JSON.stringify({ notExplained: evil })));
+    const explained = await user.types(['activities', 'explain', id, '--profile', 'bob']);
+    expect([control.exec(explained.out), explained.error]).toEqual([null, '']);
+  });
+
+  test('keeps JSON as it was', async () => {
+    server.lies((_name, answer) => everywhere(answer));
+    const { username } = await user.json<{ username: string }>(['query', 'whoami', '--profile', 'bob']);
+    expect(username).toBe(`bob${evil}`);
+  });
+});
