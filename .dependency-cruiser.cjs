@@ -290,7 +290,7 @@ module.exports = {
       '^src/decide/decision-time\\.ts$',
       '^src/ledger/(event-store|ids|installation-stream|mend-clock)\\.ts$',
       '^src/ledger/stores/(open-event-store|sqlite/integrity)\\.ts$',
-      '^src/domain/(boots|organization/clock-mends|activity/app-proof|errors|key-formats|policy/types|uuid)\\.ts$',
+      '^src/domain/(boots|canonical-json|organization/clock-mends|activity/app-proof|errors|key-formats|policy/types|uuid)\\.ts$',
       '^src/keyring/(addresses|hpke|secret-envelope|make-curves-ready)\\.ts$',
       '^src/read-models/(build|define-query|draft|index)\\.ts$',
       '^src/wire/',

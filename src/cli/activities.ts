@@ -6,6 +6,7 @@ import { exitCodes, type ExitCode } from './exit-codes.js';
 import { policyLine } from './explain.js';
 import { lines, printable } from './layout.js';
 import type { Terminal } from './terminal.js';
+import { NotAsSigned, signedRequest, type SignedRequest } from './signed-request.js';
 import { isUuid } from '../domain/uuid.js';
 
 /** Exit code of a command that has submitted something, by the status of the activity. */
@@ -60,37 +61,45 @@ export function timeText(time: ActivityEnvelope['createdAt']): string {
 
 /** Members of an object with their names; anything but strings as JSON. */
 function members(terminal: Terminal, value: object): string {
-  const entries = Object.entries(value).map(([name, member]) => [
-    name,
-    typeof member === 'string' ? member : JSON.stringify(member),
-  ]);
-  return entries.length > 0 ? lines(terminal, Object.fromEntries(entries) as Record<string, string>) : '';
+  return lines(
+    terminal,
+    Object.entries(value).map(([name, member]) => [name, typeof member === 'string' ? member : JSON.stringify(member)]),
+  );
 }
 
 /** A decision on an activity, as `get_policy_evaluations` explains it. */
 export type DecisionShown = ResponseOf<'get_policy_evaluations'>['policyEvaluations'][number];
 
 /** An activity for someone who decides on it: who asks for what, who has voted, and why that was allowed or waits. */
-export function described(terminal: Terminal, activity: ActivityEnvelope, decisions: readonly DecisionShown[]): string {
+export function described(
+  terminal: Terminal,
+  { activity, request }: Reviewed,
+  decisions: readonly DecisionShown[],
+): string {
   const { id, type, status, fingerprint, createdAt, votes, failure, waitsFor } = activity;
   const [submission, ...others] = votes;
-  const intent = Object.values(activity.intent)[0] as object;
   return [
-    lines(terminal, {
-      Activity: id,
-      Type: shortType(type),
-      Status: shortStatus(status) + (failure ? `: ${failure.message}` : ''),
-      Submitted: `${timeText(createdAt)} by ${submission?.user?.userName ?? submission?.userId ?? 'nobody'}`,
-      Fingerprint: fingerprint,
-      ...(others.length > 0 ? { Votes: others.map(voteWords).join(', ') } : {}),
-      ...(waitsFor ? { 'Waits for': waitsFor.text.replace(/^Waiting for /, '') } : {}),
-    }),
-    `\n${terminal.styled('bold', 'Parameters')}\n${indented(members(terminal, intent))}`,
+    lines(terminal, [
+      ['Activity', id],
+      ['Type', shortType(type)],
+      ['Status', shortStatus(status) + (failure ? `: ${failure.message}` : '')],
+      ['Submitted', `${timeText(createdAt)} by ${submission?.user?.userName ?? submission?.userId ?? 'nobody'}`],
+      ['Fingerprint', fingerprint],
+      ['Signed', request ? 'yes: fingerprint, parameters and stamp were verified' : undefined],
+      ['Votes', others.length > 0 ? others.map(voteWords).join(', ') : undefined],
+      ['Waits for', waitsFor?.text.replace(/^Waiting for /, '')],
+    ]),
+    ...(request ? [] : [`\n${terminal.styled('red', 'Not verified')}: ${notVerified}.\n`]),
+    `\n${terminal.styled('bold', 'Parameters')}\n`,
+    indented(members(terminal, request?.parameters ?? (Object.values(activity.intent)[0] as object))),
     ...decodedParts(terminal, activity),
     ...(decisions.length > 0 ? [`\n${terminal.styled('bold', 'Decisions')}\n`] : []),
     ...decisions.map((decision) => indented(decisionLines(activity, decision))),
   ].join('');
 }
+
+const notVerified =
+  'secrets are left out of the signed request, so what is shown cannot be compared with its fingerprint, and is only what the coordinator says';
 
 /** A decision with the policies that said something; of those that did not apply, their number. */
 function decisionLines({ votes }: ActivityEnvelope, decision: DecisionShown): string {
@@ -124,8 +133,10 @@ function decodedParts(terminal: Terminal, { decoded = [] }: ActivityEnvelope): r
     const said = [text, ...(notDecoded === undefined ? [] : [notDecoded])]
       .map((line) => `${printable(line)}\n`)
       .join('');
-    const shown =
-      facts.length > 0 ? lines(terminal, Object.fromEntries(facts.map(({ name, value }) => [name, value]))) : '';
+    const shown = lines(
+      terminal,
+      facts.map(({ name, value }) => [name, value]),
+    );
     return `\n${title}\n${indented(said + shown)}`;
   });
 }
@@ -137,19 +148,53 @@ function voteWords({ selection, userId, user }: ActivityEnvelope['votes'][number
   return `${verb} by ${user?.userName ?? userId}`;
 }
 
-/** An activity by its id, or by the fingerprint of its body. @throws {BadUsage} */
-export async function fingerprintOf(client: ActivityClient, named: string): Promise<string> {
-  if (/^sha256:[0-9a-f]{64}$/.test(named)) return named;
+/** An activity, and what its submitter signed: undefined if that could not be verified. */
+export interface Reviewed {
+  readonly activity: ActivityEnvelope;
+  readonly request: SignedRequest | undefined;
+}
+
+/** An activity by its id, verified before it is shown or voted on. @throws {NotAsSigned} */
+export async function reviewed(client: ActivityClient, activityId: string): Promise<Reviewed> {
+  const activity = await activityOf(client, activityId);
+  return { activity, request: await signedRequest(activity, client.organizationId) };
+}
+
+export const isFingerprint = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text);
+
+/**
+ * The fingerprint to vote on. It says itself what it stands for; of an id, only the coordinator says so. What has that id is
+ * therefore shown, and voted on if the user confirms.
+ * @returns undefined if the user does not
+ * @throws {BadUsage}
+ */
+export async function fingerprintOf(
+  terminal: Terminal,
+  client: ActivityClient,
+  named: string,
+  { question, yes, unverified }: { readonly question: string; readonly yes?: boolean; readonly unverified?: boolean },
+): Promise<string | undefined> {
+  if (isFingerprint(named)) return named;
   if (!isUuid(named)) {
     throw new BadUsage(
       `\`${named}\` does not identify an activity: use its id or its fingerprint (sha256: and 64 hex digits)`,
     );
   }
-  return (await activityOf(client, named)).fingerprint;
+  const found = await reviewed(client, named);
+  const { fingerprint } = found.activity;
+  if (!isFingerprint(fingerprint)) throw new NotAsSigned(`\`${fingerprint}\` is not a fingerprint`);
+  if (!found.request && !unverified) {
+    throw new BadUsage(`${notVerified}: use the fingerprint that its submitter gives you, or add --unverified`);
+  }
+  if (yes) return fingerprint;
+  terminal.error(`${described(terminal, found, [])}\n`);
+  return (await terminal.confirm(question)) ? fingerprint : undefined;
 }
 
 export async function activityOf(client: ActivityClient, activityId: string): Promise<ActivityEnvelope> {
-  return (await client.query<{ readonly activity: ActivityEnvelope }>('get_activity', { activityId })).activity;
+  const { activity } = await client.query<{ readonly activity: ActivityEnvelope }>('get_activity', { activityId });
+  if (activity.id === activityId.toLowerCase()) return activity;
+  throw new NotAsSigned(`it has the id \`${activity.id}\`, not \`${activityId}\``);
 }
 
 export async function decisionsOn(client: ActivityClient, activityId: string): Promise<readonly DecisionShown[]> {

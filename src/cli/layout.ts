@@ -12,9 +12,12 @@ export function table(terminal: Terminal, head: readonly string[], rows: readonl
   return [terminal.styled('bold', line(head)), ...clean.map(line), ''].join('\n');
 }
 
-/** Values with their names in front. */
-export function lines(terminal: Terminal, values: Readonly<Record<string, string | undefined>>): string {
-  const shown = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
+/** Values with their names in front: pairs, as several facts may have one name, and each is shown. */
+export function lines(
+  terminal: Terminal,
+  values: readonly (readonly [name: string, value: string | undefined])[],
+): string {
+  const shown = values.flatMap(([name, value]) => (value === undefined ? [] : [[printable(name), value] as const]));
   const width = Math.max(...shown.map(([name]) => name.length));
   return shown.map(([name, value]) => `${terminal.styled('bold', name.padEnd(width))}  ${printable(value)}\n`).join('');
 }

@@ -14,6 +14,7 @@ import type { OrganizationPolicies } from './organization-policies.js';
 import { stepText } from './policy-diff.js';
 import { policyText } from './policy-folder.js';
 import { isStopped, mistaken, planOf, planShown, tried, type Plan, type PlanOptions } from './policy-plan.js';
+import { NotAsSigned, signedRequest } from './signed-request.js';
 import type { Terminal } from './terminal.js';
 
 export interface ApplyOptions extends Omit<PlanOptions, 'exitCode'> {
@@ -95,6 +96,10 @@ class Application {
     const taken: Taken[] = [];
     for (const step of group) {
       const found = waiting.find((activity) => isFor(activity, step));
+      // Others are asked to approve its fingerprint.
+      if (found && !(await signedRequest(found, this.client.organizationId))) {
+        throw new NotAsSigned('its signed body is not complete');
+      }
       const activity = found ?? (await this.client.submit(step.type, step.parameters));
       taken.push({ step, activity, isFound: found !== undefined });
     }
@@ -116,7 +121,9 @@ class Application {
     }
     while (isWaiting(current) && Date.now() < until) {
       await new Promise((resolve) => setTimeout(resolve, Math.min(pollEveryMs, until - Date.now())));
+      const { fingerprint } = current;
       current = await activityOf(this.client, activity.id);
+      if (current.fingerprint !== fingerprint) throw new NotAsSigned('its fingerprint has changed');
     }
     return current;
   }

@@ -1,7 +1,8 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import { decidedActivities } from '../lab/decided-activities.js';
+import { regularText } from '../files/regular-file.js';
 import { readPolicyFile, type IdOf, type PolicyFile } from '../lab/policy-files.js';
 import type { PolicySaid } from '../lab/policy-changes.js';
 import { reachesUsers } from '../lab/policy-reach.js';
@@ -71,10 +72,13 @@ export function readPolicies(text: string, idOf?: IdOf): PolicyFile {
   return readPolicyFile(policyFile, text, rules.environment, idOf);
 }
 
+/** Somebody else may have written it. */
+const mostBytes = 1024 * 1024;
+
 /** The text of a file in a folder. @throws {BadUsage} if it cannot be read */
 export async function textIn(terminal: Terminal, folder: string, name: string): Promise<string> {
   try {
-    return await readFile(terminal.path(`${folder}/${name}`), 'utf8');
+    return await regularText(terminal.path(`${folder}/${name}`), mostBytes);
   } catch (error) {
     throw unreadable(`${folder}/${name}`, error);
   }

@@ -19,5 +19,5 @@ function duration(ms: number): string {
 /** Shows the number of events so far on one line; nothing unless this is a terminal, and for people. */
 export function eventsSoFar(terminal: Terminal, { json }: { readonly json?: boolean }) {
   if (json || !terminal.surroundings.showsProgress) return {};
-  return { onProgress: (events: number) => terminal.error(`\r${events.toLocaleString('en')} events\x1b[K\r`) };
+  return { onProgress: (events: number) => terminal.progress(`${events.toLocaleString('en')} events`) };
 }

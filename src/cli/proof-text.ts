@@ -18,7 +18,7 @@ export function proofText(terminal: Terminal, proof: Proof): string {
   return [
     `${terminal.styled('bold', printable(text))}\n`,
     `At revision ${revision}, ${decidedAt}, by rules ${rules}${proof.authorityId ? `, with the policies of ${proof.authorityId}` : ''}.\n\n`,
-    lines(terminal, { 'Root quorum': quorumWords(proof) }),
+    lines(terminal, [['Root quorum', quorumWords(proof)]]),
     ...parts.map((part) => partText(terminal, part)),
     ...(flips.length > 0 ? [`\n${terminal.styled('bold', 'What would change it')}\n`] : []),
     ...flips.map(({ outcome, changes }) => {
@@ -43,12 +43,12 @@ function partText(terminal: Terminal, part: PartProof): string {
   const others = policies.length - asked.length;
   return [
     title,
-    lines(terminal, {
-      Denials: ruleWords(asked, 'EFFECT_DENY', 'OUTCOME_DENY_EXPLICIT'),
-      Allows: ruleWords(asked, 'EFFECT_ALLOW', 'OUTCOME_ALLOW'),
-      Own: ownWords[part.ownCredentials] ?? part.ownCredentials,
-      Decided: `${part.outcome.replaceAll('-', ' ')}: ${ruleThat[part.decidedBy] ?? part.decidedBy}`,
-    }),
+    lines(terminal, [
+      ['Denials', ruleWords(asked, 'EFFECT_DENY', 'OUTCOME_DENY_EXPLICIT')],
+      ['Allows', ruleWords(asked, 'EFFECT_ALLOW', 'OUTCOME_ALLOW')],
+      ['Own', ownWords[part.ownCredentials] ?? part.ownCredentials],
+      ['Decided', `${part.outcome.replaceAll('-', ' ')}: ${ruleThat[part.decidedBy] ?? part.decidedBy}`],
+    ]),
     ...asked.map((policy) => policyText(terminal, policy)),
     ...(others > 0 ? [`\n${others === 1 ? '1 policy demands' : `${others} policies demand`} another activity.\n`] : []),
   ].join('');

@@ -60,7 +60,7 @@ export class ReplaySession {
     const { stdin, terminal } = this;
     emitKeypressEvents(stdin);
     stdin.setRawMode(true);
-    terminal.out(enter);
+    terminal.draw(enter);
     try {
       await this.showEvent();
       this.draw();
@@ -81,7 +81,7 @@ export class ReplaySession {
       stdin.removeAllListeners('keypress');
       stdin.setRawMode(false);
       stdin.pause();
-      terminal.out(leave);
+      terminal.draw(leave);
     }
   }
 
@@ -195,7 +195,7 @@ export class ReplaySession {
     const rows = [title, '', ...wrapped.slice(0, page)];
     while (rows.length < page + 2) rows.push('');
     const shown = [...rows, printable(typing)].map((row) => `${[...row].slice(0, columns).join('')}\x1b[K`);
-    terminal.out(`\x1b[H${shown.join('\r\n')}`);
+    terminal.draw(`\x1b[H${shown.join('\r\n')}`);
   }
 }
 

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { styleText } from 'node:util';
 import { BadUsage } from './bad-usage.js';
+import { printable } from './layout.js';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -24,6 +25,16 @@ export interface Surroundings {
   readonly columns: number | undefined;
   /** Current rows of the terminal. */
   readonly rows?: () => number;
+}
+
+/** What `styled` writes: no other sequence passes, such as those that hide text or move the cursor. */
+const escape = '\x1b';
+const styles = new RegExp(`(${escape}\\[(?:1|2|22|3[1-79])m)`);
+
+/** Text with every control character as an escape, except for line ends and tabs, and for styles where there may be any. */
+function harmless(text: string, mayBeStyled: boolean): string {
+  const parts = mayBeStyled ? text.split(styles) : [text];
+  return parts.map((part, index) => (index % 2 === 1 ? part : part.replace(/[^\n\t]+/g, printable))).join('');
 }
 
 /** Input and output of commands. `exitCode` is that of the process. */
@@ -54,12 +65,24 @@ export class Terminal {
     return this.surroundings.env;
   }
 
+  /** Text for standard output: nothing in it can control the terminal, except for line ends and our own styles. */
   out(text: string): void {
+    this.surroundings.out(harmless(text, this.surroundings.hasColours.out));
+  }
+
+  /** The same for standard error. */
+  error(text: string): void {
+    this.surroundings.error(harmless(text, this.surroundings.hasColours.error));
+  }
+
+  /** Writes control sequences of our own, around text that is `printable`, to a terminal. */
+  draw(text: string): void {
     this.surroundings.out(text);
   }
 
-  error(text: string): void {
-    this.surroundings.error(text);
+  /** Replaces the line of progress on standard error; without text, clears it. */
+  progress(text = ''): void {
+    this.surroundings.error(`\r${printable(text)}\x1b[K${text === '' ? '' : '\r'}`);
   }
 
   /** A file as the user named it. */

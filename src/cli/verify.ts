@@ -69,11 +69,11 @@ export async function verify(terminal: Terminal, options: VerifyOptions): Promis
       ...(isShown
         ? {
             onProgress: (events: number, share: number) =>
-              terminal.error(`\r${progressBar(events, share, performance.now() - started)}\x1b[K`),
+              terminal.progress(progressBar(events, share, performance.now() - started)),
           }
         : {}),
     });
-    if (isShown) terminal.error('\r\x1b[K');
+    if (isShown) terminal.progress();
     if (!verification.isCut) await compareRows();
     const compared = Math.max(heads?.count ?? 0, since?.count ?? 0);
     const whole: Whole = {

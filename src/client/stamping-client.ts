@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import { stampBody, type ApiKeyPair } from '../stamps/sign.js';
 import { routingHeader } from './organization-header.js';
@@ -25,6 +26,9 @@ export class ApiError extends Error {
   }
 }
 
+/** A response to a submit or a vote that is about another activity. */
+export class UnexpectedActivity extends Error {}
+
 /** Someone who stamps requests with an API key and sends them over real HTTP. */
 export class StampingClient {
   private lastTimestamp = 0;
@@ -43,6 +47,7 @@ export class StampingClient {
   /**
    * Submits an activity by its type, which determines the path.
    * @throws {ApiError} for every unsuccessful response
+   * @throws {UnexpectedActivity} if the response is about another activity than the request
    */
   async submit(
     type: string,
@@ -59,6 +64,8 @@ export class StampingClient {
       body,
       options.organizationId,
     );
+    const { fingerprint } = parameters as { readonly fingerprint?: string };
+    checkFingerprint(answer.activity, isVote(type) ? fingerprint : fingerprintOf(body));
     return answer.activity;
   }
 
@@ -132,6 +139,22 @@ export class StampingClient {
   }
 }
 
+const isVote = (type: string): boolean => /^ACTIVITY_TYPE_(?:APPROVE|REJECT)_ACTIVITY$/.test(type);
+
+const fingerprintOf = (body: string): string => `sha256:${createHash('sha256').update(body).digest('hex')}`;
+
+/**
+ * The fingerprint is what others approve, so it must be that of the request.
+ * @throws {UnexpectedActivity}
+ */
+function checkFingerprint(activity: ActivityEnvelope | undefined, expected: string | undefined): void {
+  if (activity?.fingerprint === expected) return;
+  throw new UnexpectedActivity(
+    `the response is about another activity, with the fingerprint \`${String(activity?.fingerprint)}\` and not \`${expected}\`: ` +
+      'do not approve it, and ask whoever runs the coordinator',
+  );
+}
+
 /** The path that an activity type is submitted to. */
 export function submitPath(type: string): string {
   const kind = /^ACTIVITY_TYPE_(.+?)(?:_V\d+)?$/.exec(type)?.[1] ?? type;
@@ -147,10 +170,18 @@ export async function send<Body>(
 ): Promise<ApiAnswer<Body>> {
   const response = await fetch(url, {
     method: 'POST',
+    redirect: 'manual',
     body: typeof body === 'string' ? body : new Uint8Array(body),
     headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
     ...(timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) }),
   });
+  if (response.status >= 300 && response.status < 400) {
+    // Whoever gets a stamp can use it.
+    throw new Error(
+      `${new URL(url).origin} redirects to ${response.headers.get('location')}, and stamps are sent to no other address: use the ` +
+        'address of the coordinator itself',
+    );
+  }
   const answer: unknown = await response.json().catch((cause: unknown) => {
     throw new Error(`${new URL(url).origin} answered HTTP ${response.status} without JSON: is it a coordinator?`, {
       cause,

@@ -8,6 +8,9 @@ export interface Mistake {
   readonly text: string;
 }
 
+/** Each is looked up in the whole document. */
+const mostMistakes = 100;
+
 type Path = readonly (string | number)[];
 
 /** A YAML file, read into plain values, which knows where each of them stands. */
@@ -35,6 +38,7 @@ export class YamlFile {
 
   /** Reports a value; `at` is a place in its text, if that is where it is wrong. */
   wrong(path: Path, text: string, at?: { readonly line: number; readonly column: number }): void {
+    if (this.isFull) return;
     const node: unknown = this.document.getIn(path, true);
     const [offset] = (node as { readonly range?: readonly number[] } | null | undefined)?.range ?? [0];
     const { line, col } = this.lines.linePos(offset ?? 0);
@@ -51,7 +55,18 @@ export class YamlFile {
     return /^ */.exec(this.text.slice(this.lines.lineStarts[line] ?? 0))![0].length;
   }
 
+  /** Says, once there are too many mistakes, that there are more. */
+  private get isFull(): boolean {
+    const { length } = this.mistakes;
+    if (length === mostMistakes) {
+      const text = `there are more mistakes than these ${mostMistakes}`;
+      this.mistakes.push({ ...this.mistakes[length - 1]!, text });
+    }
+    return length >= mostMistakes;
+  }
+
   private add(offset: number, text: string): void {
+    if (this.isFull) return;
     const { line, col } = this.lines.linePos(offset);
     this.mistakes.push({ file: this.name, line, column: col, text });
   }

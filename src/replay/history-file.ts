@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { open } from 'node:fs/promises';
+import { isNativeError } from 'node:util/types';
 import { CoordinatorError } from '../domain/errors.js';
+import { openRegularFile } from '../files/regular-file.js';
+import { GENESIS_HASH, verifyChain } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { unchainedProblem } from '../ledger/unchained.js';
 import { parseWholeJson } from '../wire/strict-json.js';
@@ -40,12 +42,15 @@ export interface HistoryLimits {
   readonly bytes: number;
   readonly lineBytes: number;
   readonly events: number;
+  /** In all lines: a file of small values takes many times its size when it is read. */
+  readonly values: number;
 }
 
 export const historyLimits: HistoryLimits = {
   bytes: 512 * 1024 * 1024,
   lineBytes: 8 * 1024 * 1024,
   events: 1_000_000,
+  values: 5_000_000,
 };
 
 /** Values in one line: an event has more than its request, such as the outcome of each policy for each payload. */
@@ -100,14 +105,17 @@ export async function readHistory(
   const wrong = (problem: string) => new NotAHistory(file, problem);
   const hash = createHash('sha256');
   const next = new Map<string, number>();
+  const hashes = new Map<string, string>();
   const events: HistoryEvent[] = [];
+  let values = limits.values;
   let header: HistoryHeader | undefined;
   let ending: Readonly<Record<string, unknown>> | undefined;
   let count = 0;
   for await (const line of linesOf(file, limits, wrong)) {
     const place = `line ${++count}`;
     if (ending) throw wrong(`${place} comes after its last line`);
-    const value = jsonOf(line, place, wrong);
+    const { value, values: read } = jsonOf(line, place, Math.min(mostValues, values), wrong);
+    values -= read;
     if (!header) {
       header = headerOf(value, wrong);
       hash.update(line).update('\n');
@@ -121,6 +129,8 @@ export async function readHistory(
         throw wrong(`${place} has revision ${event.revision} of ${event.stream}, but revision ${expected} comes next`);
       }
       next.set(event.stream, expected + 1);
+      // Before the next line is read: nothing else of a forged file costs memory.
+      hashes.set(event.stream, linkAfter(hashes.get(event.stream) ?? GENESIS_HASH, event, wrong));
       events.push(event);
       hash.update(line).update('\n');
     }
@@ -141,13 +151,11 @@ type Wrong = (problem: string) => NotAHistory;
 
 /** Lines as bytes, read in pieces: neither the file nor a line may exceed its limit. */
 async function* linesOf(file: string, limits: HistoryLimits, wrong: Wrong): AsyncGenerator<Buffer> {
-  const handle = await open(file, 'r').catch((error: unknown) => {
-    throw wrong(`it cannot be read (${error instanceof Error ? error.message : String(error)})`);
+  const handle = await openRegularFile(file, limits.bytes).catch((error: unknown) => {
+    const said = error instanceof Error ? error.message : String(error);
+    throw wrong(isNativeError(error) && 'code' in error ? `it cannot be read (${said})` : said);
   });
   try {
-    const about = await handle.stat();
-    if (!about.isFile()) throw wrong('it is not a file');
-    if (about.size > limits.bytes) throw wrong(`it has ${about.size} bytes; at most ${limits.bytes} are allowed`);
     let read = 0;
     let parts: Buffer[] = [];
     let length = 0;
@@ -174,9 +182,18 @@ async function* linesOf(file: string, limits: HistoryLimits, wrong: Wrong): Asyn
   }
 }
 
-function jsonOf(line: Buffer, place: string, wrong: Wrong): Readonly<Record<string, unknown>> {
+function linkAfter(before: string, event: HistoryEvent, wrong: Wrong): string {
   try {
-    return parseWholeJson(line, mostValues, deepest).value;
+    return verifyChain(before, { ...event, position: 0n });
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw wrong(`revision ${event.revision} of ${event.stream} cannot be folded: ${problem}`);
+  }
+}
+
+function jsonOf(line: Buffer, place: string, most: number, wrong: Wrong): ReturnType<typeof parseWholeJson> {
+  try {
+    return parseWholeJson(line, most, deepest);
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     throw wrong(`${place}: ${error.message.replace(/^request body /, 'it ')}`);

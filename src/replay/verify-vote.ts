@@ -3,17 +3,25 @@ import { CoordinatorError } from '../domain/errors.js';
 import { verifyApiKeyStamp, type ApiKeyScheme } from '../stamps/verify.js';
 import { verifyWebAuthnStamp } from '../stamps/webauthn.js';
 
+/** What a stamp consists of, and what it signs. */
+type Stamped = Pick<Vote, 'message' | 'publicKey' | 'signature' | 'scheme'> & {
+  readonly webauthn?: Pick<NonNullable<Vote['webauthn']>, 'authenticatorData' | 'clientDataJson'> | undefined;
+};
+
 /**
- * Verifies a vote from the event alone: what was signed, with which key, and the signature.
- * @throws {CoordinatorError} UNAUTHENTICATED if it is not genuine
+ * Verifies that the key signed the message.
+ * @returns the signature counter of a passkey
+ * @throws {CoordinatorError} UNAUTHENTICATED if it did not
  */
-export async function verifyVote(vote: Vote): Promise<void> {
-  const { message, publicKey, signature, scheme, webauthn } = vote;
+export async function verifyStamped({ message, publicKey, signature, scheme, webauthn }: Stamped) {
   const body = Buffer.from(message);
   if (!webauthn) {
-    return verifyApiKeyStamp({ kind: 'api-key', scheme: apiKeyScheme(scheme), publicKey, signature }, body);
+    await verifyApiKeyStamp({ kind: 'api-key', scheme: apiKeyScheme(scheme), publicKey, signature }, body);
+    return undefined;
   }
-  const { credentialId, authenticatorData, clientDataJson, signCount } = webauthn;
+  const { authenticatorData, clientDataJson } = webauthn;
+  // Its id is not signed, so any one will do.
+  const credentialId = '';
   const stamp = {
     kind: 'webauthn',
     scheme: 'SIGNATURE_SCHEME_TK_WEBAUTHN',
@@ -23,11 +31,19 @@ export async function verifyVote(vote: Vote): Promise<void> {
     signature,
   } as const;
   const rpIdHash = Buffer.from(authenticatorData, 'base64url').toString('hex', 0, 32);
-  const verified = await verifyWebAuthnStamp(stamp, body, { credentialId, publicKey, rpIdHash }, {});
-  if (verified.signCount !== signCount) {
+  return (await verifyWebAuthnStamp(stamp, body, { credentialId, publicKey, rpIdHash }, {})).signCount;
+}
+
+/**
+ * Verifies a vote from the event alone: what was signed, with which key, and the signature.
+ * @throws {CoordinatorError} UNAUTHENTICATED if it is not genuine
+ */
+export async function verifyVote(vote: Vote): Promise<void> {
+  const signCount = await verifyStamped(vote);
+  if (vote.webauthn && vote.webauthn.signCount !== signCount) {
     throw new CoordinatorError(
       'UNAUTHENTICATED',
-      `the authenticator data has signature counter ${verified.signCount}, but the vote has ${signCount}`,
+      `the authenticator data has signature counter ${signCount}, but the vote has ${vote.webauthn.signCount}`,
     );
   }
 }

@@ -35,11 +35,11 @@ export function parseWholeJson(
   body: Uint8Array,
   mostValues = maxJsonValues,
   maxDepth = maxJsonDepth,
-): { readonly text: string; readonly value: Record<string, unknown> } {
+): { readonly text: string; readonly value: Record<string, unknown>; readonly values: number } {
   if (!isUtf8(body)) throw bad('is not valid UTF-8');
   const text = textOfUtf8(body);
   if (text.charCodeAt(0) === 0xfeff) throw bad('starts with a byte order mark; send plain UTF-8');
-  checkMembers(text, mostValues, maxDepth);
+  const values = checkMembers(text, mostValues, maxDepth);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -49,14 +49,15 @@ export function parseWholeJson(
   // An escape can produce half a surrogate pair, which is not valid text and has no canonical form to hash.
   if (/\\u[dD]/.test(text) && hasLoneSurrogate(value)) throw bad('contains a string with half of a surrogate pair');
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('must be a JSON object');
-  return { text, value: value as Record<string, unknown> };
+  return { text, value: value as Record<string, unknown>, values };
 }
 
 /**
  * One pass over the text for what `JSON.parse` accepts: depth, repeated members, and number of values. It only tracks
  * strings, brackets and commas; the parser decides whether the text is JSON at all.
+ * @returns the number of values
  */
-function checkMembers(text: string, mostValues: number, maxDepth: number): void {
+function checkMembers(text: string, mostValues: number, maxDepth: number): number {
   const open: (Set<string> | undefined)[] = [];
   let expectKey = false;
   let values = 0;
@@ -99,6 +100,7 @@ function checkMembers(text: string, mostValues: number, maxDepth: number): void 
         break;
     }
   }
+  return values;
 }
 
 function endOfString(text: string, start: number): number {

@@ -91,7 +91,7 @@ test('what policies allow with two votes waits for the second, and says what to 
     code: 4,
     status: 'ACTIVITY_STATUS_CONSENSUS_NEEDED',
   });
-  const rejected = await user.types(['reject', activity.id, '--profile', 'bob']);
+  const rejected = await user.types(['reject', activity.id, '--profile', 'bob', '--yes']);
   expect(rejected).toMatchObject({ code: 0, error: '' });
   expect(await user.types(['activities', 'list', '--status', 'nonsense'])).toMatchObject({ code: 5 });
 });
@@ -191,7 +191,7 @@ test('the four outcomes of a clause read alike in a denial, in what waits, in th
     expect(replayed.out).toMatch(new RegExp(line));
   }
 
-  await user.json(['reject', activity.id, '--profile', 'bob']);
+  await user.json(['reject', activity.id, '--profile', 'bob', '--yes']);
   await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
   const deletion = { walletIds: [walletId], deleteWithoutExport: true };
   await coordinator.client.submit('ACTIVITY_TYPE_DELETE_WALLETS', deletion);

@@ -1,4 +1,5 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { TypingUser } from './typed.js';
 
@@ -85,4 +86,35 @@ it('test says what one of the tests lacks', async () => {
     ['treasury.test.yaml:2:9', 'treasury.test.yaml:3:15', 'treasury.test.yaml:4:13', ''],
   ]);
   expect((await user.types(['policies', 'test', 'nowhere'])).code).toBe(2);
+});
+
+describe('a folder of somebody else', () => {
+  const folder = () => user.path('others');
+  const file = () => user.path('others', 'policies.yaml');
+
+  beforeEach(() => mkdir(folder(), { recursive: true }));
+  afterEach(() => rm(folder(), { recursive: true }));
+
+  it.each<readonly [string, () => unknown, RegExp]>([
+    ['a device', () => symlink('/dev/zero', file()), /it is not a file/],
+    ['a pipe nobody writes to', () => execFileSync('mkfifo', [file()]), /it is not a file/],
+    ['a folder', () => mkdir(file()), /it is (?:not a file|a folder)/],
+    ['a large file', () => writeFile(file(), '#'.repeat(1024 * 1024 + 1)), /it has 1048577 bytes; at most 1048576/],
+  ])('is refused at once if policies.yaml is %s', async (_what, make, reason) => {
+    await make();
+    const { code, error } = await user.types(['policies', 'check', folder()]);
+    expect([code, error]).toEqual([2, expect.stringMatching(reason) as string]);
+  });
+
+  it('is told a hundred mistakes, and that there are more', async () => {
+    await writeFile(
+      file(),
+      `${Array.from({ length: 60_000 }, (_, at) => `unknown${at}: 1`).join('\n')}\npolicies: []\n`,
+    );
+    const before = performance.now();
+    const { code, out } = await user.types(['policies', 'check', folder()]);
+    expect([code, out.split('\n').length]).toEqual([1, 102]);
+    expect(out).toMatch(/there are more mistakes than these 100\n$/);
+    expect(performance.now() - before).toBeLessThan(15_000);
+  });
 });

@@ -1,4 +1,8 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
 import { readFile, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Metrics } from '../../src/http/metrics.js';
 import { ImportedHistory, install } from '../../src/app/installation.js';
 import { GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
@@ -268,11 +272,32 @@ describe('a file of a stranger', () => {
     [
       'that was changed',
       () => exports.write(lines.join('\n').replace('Carol', 'Karol') + '\n'),
-      'it was changed or cut off',
+      'cannot be folded',
     ],
     ['that is empty', () => exports.write(''), 'it is empty'],
     ['that is a folder', () => Promise.resolve('/tmp'), 'it is not a file'],
     ['that is a device', () => Promise.resolve('/dev/zero'), 'it is not a file'],
+    [
+      'that is a pipe nobody writes to',
+      () => {
+        const pipe = join(mkdtempSync(join(tmpdir(), 'pipe-')), 'history');
+        execFileSync('mkfifo', [pipe]);
+        return Promise.resolve(pipe);
+      },
+      'it is not a file',
+    ],
+    [
+      'whose first event has another link, before what follows is read',
+      () =>
+        written(
+          whole().map((line, index) => {
+            if (index !== 1) return index > 1 ? 'x'.repeat(10) : line;
+            const event = parsed(line);
+            return JSON.stringify({ ...event, metadata: { ...(event['metadata'] as object), hash: '0'.repeat(64) } });
+          }),
+        ),
+      'cannot be folded',
+    ],
     ['that is not there', () => Promise.resolve('/nowhere/at/all'), 'cannot be read'],
     ['of another format', () => withLine(0, (line) => ({ ...line, format: 'x' })), 'does not say'],
     ['of a later version', () => withLine(0, (line) => ({ ...line, version: 2 })), 'this release reads 1'],

@@ -197,6 +197,7 @@ test(
       said.push(out);
       // What the reader copies from one command to the next.
       if (line.includes('--waiting-for-me')) variables['ACTIVITY'] = /^([0-9a-f-]{36}) /m.exec(out)![1]!;
+      if (line.includes('activities show')) variables['FINGERPRINT'] = /sha256:[0-9a-f]{64}/.exec(out)![0];
     }
     for (const [, shown] of guide.replace(/^```sh\n[^]*?^```$/gm, '').matchAll(/^```\n([^]*?)^```$/gm)) {
       const pattern = shown!
@@ -254,6 +255,7 @@ test(
         if (line.includes('create_user_tag')) variables['TREASURERS'] = id.exec(/userTagId +(\S+)/.exec(out)![1]!)![0];
         if (line.includes('wallets create')) variables['WALLET'] = id.exec(out)![0];
         if (line.includes('--waiting-for-me')) variables['ACTIVITY'] = id.exec(out)![0];
+        if (line.includes('activities show')) variables['FINGERPRINT'] = /sha256:[0-9a-f]{64}/.exec(out)![0];
       }
       // The root user is gone, one member alone decides nothing, and two treasurers can sign.
       const users = await user.json<{ users: readonly { readonly userName: string }[] }>(['users', 'list']);

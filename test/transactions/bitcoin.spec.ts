@@ -309,7 +309,7 @@ describe('Bitcoin transactions are shown to policies', () => {
       { script, value: 80_000n },
     ]);
     expect([two.text, two.notDecoded]).toEqual([
-      '0.0009 BTC to 2 outputs, with a fee of 0.0001 BTC.',
+      `0.0009 BTC to ${to}, with a fee of 0.0001 BTC.`,
       'which of the outputs is change is not known',
     ]);
   });

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import type { ActivityEnvelope } from '../../wire/envelope.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
-import { table } from '../layout.js';
+import { printable, table } from '../layout.js';
 import type { Terminal } from '../terminal.js';
 
 interface ListOptions extends ProfileOptions {
@@ -32,15 +32,18 @@ export function mountActivitiesShow(parent: CliCommand): void {
     .argument('<activity>', 'its id')
     .summary('show what an activity does and who has voted')
     .description(
-      'Shows an activity: who requested what, decoded as far as the coordinator can, every vote, and why it was allowed or waits.',
+      'Shows an activity: who requested what, what it would sign or change, every vote, and why it was allowed or waits. Verifies ' +
+        'first that its fingerprint and parameters are those that the submitter signed, and exits with 1 if they are not.',
     )
     .example('countersign activities show "$ACTIVITY"', 'Review an activity before approving it')
     .answers(async (options: ProfileOptions, id: string) => {
-      const { activityOf, decisionsOn, described } = await import('../activities.js');
+      const { decisionsOn, described, reviewed } = await import('../activities.js');
       const client = await profileClient(parent.terminal, options);
-      const activity = await activityOf(client, id);
+      const found = await reviewed(client, id);
       const decisions = await decisionsOn(client, id);
-      return { text: described(parent.terminal, activity, decisions), json: { activity, decisions } };
+      const { activity, request } = found;
+      const json = { activity, verified: request !== undefined, decisions };
+      return { text: described(parent.terminal, found, decisions), json };
     });
 }
 
@@ -59,7 +62,9 @@ export function mountActivitiesExplain(parent: CliCommand): void {
       const { proofText } = await import('../proof-text.js');
       const client = await profileClient(parent.terminal, options);
       const answer = await client.query('explain_activity', { activityId: id });
-      const text = answer.proof ? proofText(parent.terminal, answer.proof) : `No proof: ${answer.notExplained}.\n`;
+      const text = answer.proof
+        ? proofText(parent.terminal, answer.proof)
+        : `No proof: ${printable(answer.notExplained ?? '')}.\n`;
       return { text, json: answer };
     });
 }

@@ -111,14 +111,14 @@ async function show(terminal: Terminal, options: ProfileOptions, name: string): 
   const policies = await listPolicies(await profileClient(terminal, options));
   const [policyId] = idsOf('policy', [name], namesOf(policies));
   const policy = policies.find((one) => one.policyId === policyId)!;
-  const text = lines(terminal, {
-    Policy: `${policy.policyName} (${policy.policyId})`,
-    Effect: shortEffect(policy.effect),
-    Condition: policy.condition || 'always',
-    Consensus: policy.consensus || 'the submitter alone',
-    Time: policy.time || 'always',
-    ...(policy.notes ? { Notes: policy.notes } : {}),
-  });
+  const text = lines(terminal, [
+    ['Policy', `${policy.policyName} (${policy.policyId})`],
+    ['Effect', shortEffect(policy.effect)],
+    ['Condition', policy.condition || 'always'],
+    ['Consensus', policy.consensus || 'the submitter alone'],
+    ['Time', policy.time || 'always'],
+    ['Notes', policy.notes || undefined],
+  ]);
   return { text, json: { policy } };
 }
 

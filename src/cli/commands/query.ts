@@ -1,5 +1,5 @@
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
-import type { CliCommand, Outcome } from '../command.js';
+import { asJson, type CliCommand, type Outcome } from '../command.js';
 import { withParameters, type ParameterOptions } from '../parameters.js';
 import type { Terminal } from '../terminal.js';
 
@@ -27,5 +27,5 @@ async function query(terminal: Terminal, name: string, options: QueryOptions): P
   const parameters = { organizationId: client.organizationId, ...(await givenParameters(terminal, request, options)) };
   validate(request, parameters);
   const answer = await client.query(path, parameters);
-  return { text: `${JSON.stringify(answer, null, 2)}\n`, json: answer };
+  return { text: `${asJson(answer, 2)}\n`, json: answer };
 }

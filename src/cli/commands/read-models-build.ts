@@ -44,10 +44,10 @@ async function build(terminal: Terminal, options: StoreOptions): Promise<Outcome
       onProgress(reached, goal) {
         if (!isShown || goal <= 0n) return;
         const share = Number(reached) / Number(goal);
-        terminal.error(`\r${progressBar(Number(reached), share, performance.now() - started)}\x1b[K`);
+        terminal.progress(progressBar(Number(reached), share, performance.now() - started));
       },
     });
-    if (isShown) terminal.error('\r\x1b[K');
+    if (isShown) terminal.progress();
     const text = `Built up to position ${position}. The next start of this release adopts the read models.\n`;
     return { text, json: { built: true, position: String(position) } };
   } finally {

@@ -1,5 +1,5 @@
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
-import type { CliCommand, Outcome } from '../command.js';
+import { asJson, type CliCommand, type Outcome } from '../command.js';
 import { withParameters, type ParameterOptions } from '../parameters.js';
 import type { Terminal } from '../terminal.js';
 
@@ -43,7 +43,7 @@ async function submit(terminal: Terminal, name: string, options: SubmitOptions):
   const client = await profileClient(terminal, options);
   if (options.print) {
     const body: unknown = JSON.parse(client.submitBody(type, parameters));
-    return { text: `${JSON.stringify(body, null, 2)}\n`, json: body };
+    return { text: `${asJson(body, 2)}\n`, json: body };
   }
   if (options.dryRun) {
     const { triedText } = await import('../dry-run.js');

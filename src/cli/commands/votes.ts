@@ -1,34 +1,60 @@
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
-import type { CliCommand } from '../command.js';
+import type { CliCommand, Outcome } from '../command.js';
+
+interface VoteOptions extends ProfileOptions {
+  readonly yes?: boolean;
+  readonly unverified?: boolean;
+}
 
 /** `countersign approve`. */
 export function mountApprove(parent: CliCommand): void {
-  withProfile(parent.command('approve'))
-    .argument('<activity>', 'its id or its fingerprint')
+  withVoteOptions(parent.command('approve'))
+    .argument('<activity>', 'its fingerprint, or its id')
     .summary('approve a waiting activity')
     .description(
-      'Approves an activity that is waiting for approvals. `countersign activities show` shows what it would do. Exits with 4 ' +
-        'if it needs further approvals.',
+      'Approves an activity that is waiting for approvals: by the fingerprint that its submitter gave you or that `countersign ' +
+        'activities show` has verified. By its id, shows what it would do, verified, and asks first. Exits with 4 if it needs further ' +
+        'approvals.',
     )
     .example('countersign approve "$FINGERPRINT" --profile bob', 'Approve, as Bob, what Alice submitted')
-    .answers((options: ProfileOptions, named: string) => vote('approve', parent, options, named));
+    .answers((options: VoteOptions, named: string) => vote('approve', parent, options, named));
 }
 
 /** `countersign reject`. */
 export function mountReject(parent: CliCommand): void {
-  withProfile(parent.command('reject'))
-    .argument('<activity>', 'its id or its fingerprint')
+  withVoteOptions(parent.command('reject'))
+    .argument('<activity>', 'its fingerprint, or its id')
     .summary('reject a waiting activity')
-    .description('Rejects an activity that is waiting for approvals. Exits with 0 if the vote counts.')
-    .example('countersign reject "$ACTIVITY" --profile bob', 'Reject, as Bob, what Alice submitted')
-    .answers(async (options: ProfileOptions, named: string) => {
+    .description(
+      'Rejects an activity that is waiting for approvals. By its id, shows what it would do, verified, and asks first. Exits with 0 ' +
+        'if the vote counts.',
+    )
+    .example('countersign reject "$ACTIVITY" --profile bob --yes', 'Reject, as Bob, what Alice submitted')
+    .answers(async (options: VoteOptions, named: string) => {
       const { exitCode: _asked, ...outcome } = await vote('reject', parent, options, named);
       return outcome;
     });
 }
 
-async function vote(verb: 'approve' | 'reject', { terminal }: CliCommand, options: ProfileOptions, named: string) {
+function withVoteOptions<Given extends CliCommand>(command: Given): Given {
+  return withProfile(command)
+    .option('--yes', 'with an id: do not ask for confirmation')
+    .option(
+      '--unverified',
+      'with an id: vote even where secrets are left out, so that what is shown cannot be verified',
+    );
+}
+
+async function vote(
+  verb: 'approve' | 'reject',
+  { terminal }: CliCommand,
+  options: VoteOptions,
+  named: string,
+): Promise<Outcome> {
   const { fingerprintOf, submitted } = await import('../activities.js');
   const client = await profileClient(terminal, options);
-  return submitted(terminal, await client[verb](await fingerprintOf(client, named)));
+  const question = verb === 'approve' ? 'Approve this?' : 'Reject this?';
+  const fingerprint = await fingerprintOf(terminal, client, named, { question, ...options });
+  if (fingerprint === undefined) return { text: 'Nothing was changed.\n', json: { voted: false } };
+  return submitted(terminal, await client[verb](fingerprint));
 }

@@ -20,11 +20,11 @@ export function mountWhoami(parent: CliCommand): void {
       const { userId, username, organizationId, organizationName } = await client.query<Whoami>('whoami');
       const { publicKey } = client.key;
       return {
-        text: lines(parent.terminal, {
-          User: `${username} (${userId})`,
-          Organization: `${organizationName} (${organizationId})`,
-          Key: publicKey,
-        }),
+        text: lines(parent.terminal, [
+          ['User', `${username} (${userId})`],
+          ['Organization', `${organizationName} (${organizationId})`],
+          ['Key', publicKey],
+        ]),
         json: { userId, username, organizationId, organizationName, publicKey },
       };
     });

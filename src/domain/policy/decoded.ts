@@ -21,10 +21,14 @@ interface ToSign {
 
 /** For the activity itself: includes text chosen by the requester, each on one line and truncated. */
 export function decodedOf(toSign: ToSign): readonly Decoded[] {
-  return accountsOf(toSign).map(({ facts, ...rest }) => ({
-    ...rest,
-    facts: facts.map(({ name, value }) => ({ name, value })),
-  }));
+  const left = (toSign.parts?.length ?? 0) - mostPayloads;
+  return [
+    ...accountsOf(toSign).map(({ facts, ...rest }) => ({
+      ...rest,
+      facts: facts.map(({ name, value }) => ({ name, value })),
+    })),
+    ...(left > 0 ? [{ text: `And ${left} more payloads, which are not shown here.`, facts: [] }] : []),
+  ];
 }
 
 /** For mails: amounts, addresses and other values that cannot be anyone's text. */

@@ -70,16 +70,26 @@ describe('an Ethereum transaction', () => {
         'Value: 0 ETH',
         'Chain: 1',
         'Function: transfer',
-        `to: ${target}`,
-        'amounts[0]: 1',
-        'amounts[1]: 2',
-        'none: none',
-        'deep.inner: "a text"',
         'Nonce: 7',
         'Type: "legacy"',
+        `argument.to: ${target}`,
+        'argument.amounts[0]: 1',
+        'argument.amounts[1]: 2',
+        'argument.none: none',
+        'argument.deep.inner: "a text"',
       ],
       notDecoded: undefined,
     });
+  });
+
+  test('keeps its own receiver and value apart from arguments that an uploader named like them', () => {
+    const { facts } = tx({
+      ...call,
+      function_name: 'pay',
+      contract_call_args: { To: `0x${'55'.repeat(20)}`, Value: '0 ETH' },
+    });
+    expect(facts.filter((fact) => /^(?:To|Value):/.test(fact))).toEqual([`To: ${target}`, 'Value: 0.5 ETH']);
+    expect(facts).toEqual(expect.arrayContaining([`argument.To: 0x${'55'.repeat(20)}`, 'argument.Value: "0 ETH"']));
   });
 
   test('whose call is not decoded says so, and why', () => {
@@ -140,7 +150,7 @@ describe('a Solana transaction', () => {
     const parsed = { instruction_name: 'swap', program_call_args: { least: 2n } };
     const called = { ...raw, parsed_instruction_data: parsed };
     expect(tx({ transfers: [sol], spl_transfers: [token], instructions: [raw, called] })).toEqual({
-      text: `1.5 SOL to ${to}, a token transfer, in a Solana transaction of 2 instructions.`,
+      text: `1.5 SOL to ${to}, 9 smallest units of the token ${mint} to ${to}, in a Solana transaction of 2 instructions.`,
       facts: [
         `Transfer: 1.5 SOL to ${to}`,
         `Token transfer: 9 smallest units of the token ${mint} to ${to}`,
@@ -152,22 +162,49 @@ describe('a Solana transaction', () => {
     });
   });
 
-  test('names at most three moves, and counts the rest', () => {
+  test('names the receivers of most with the sum of what they get, and the sum of all', () => {
+    const paid = (receiver: string, coins: bigint) => ({ from, to: receiver.repeat(32), amount: coins * 10n ** 9n });
+    const name = (letter: string) => letter.repeat(32);
     expect(tx({ transfers: Array(3).fill(sol), instructions: [raw] }).text).toBe(
-      `${Array(3).fill(`1.5 SOL to ${to}`).join(', ')}, in a Solana transaction of 1 instruction.`,
+      `4.5 SOL to ${to}, in a Solana transaction of 1 instruction.`,
     );
-    const many = {
-      transfers: Array(5).fill(sol),
-      spl_transfers: Array(2).fill({ from, to: from, amount: 1n, token_mint: '' }),
-    };
-    expect(tx(many)).toMatchObject({
-      text: `${Array(3).fill(`1.5 SOL to ${to}`).join(', ')}, 3 more, in a Solana transaction of 0 instructions.`,
-      facts: expect.arrayContaining([
-        `Token transfer: 1 smallest units of a token that the instruction does not name to ${from}`,
-      ]) as string[],
-      notDecoded: undefined,
-    });
+    const five = [paid('E', 1n), paid('F', 1n), paid('G', 2n), paid('Z', 900n), paid('E', 4n)];
+    expect(tx({ transfers: five }).text).toBe(
+      `908 SOL to 4 receivers, of it 900 SOL to ${name('Z')}, 5 SOL to ${name('E')}, 2 SOL to ${name('G')}, in a Solana transaction of 0 instructions.`,
+    );
     expect(tx({}).text).toBe('A Solana transaction of 0 instructions.');
+  });
+
+  test('names tokens, receivers and amounts, and counts tokens beyond the third', () => {
+    const token = (letter: string, receiver: string, amount: bigint) => ({
+      from,
+      to: receiver.repeat(32),
+      amount,
+      token_mint: letter && letter.repeat(32),
+    });
+    const [x, y] = ['X', 'Y'].map((letter) => letter.repeat(32));
+    expect(tx({ spl_transfers: [token('C', 'X', 10n ** 12n), token('C', 'Y', 5n)] })).toMatchObject({
+      text: `1000000000000 smallest units of the token ${mint} to ${x}, 5 smallest units of the token ${mint} to ${y}, in a Solana transaction of 0 instructions.`,
+      facts: [
+        `Token transfer: 1000000000000 smallest units of the token ${mint} to ${x}`,
+        `Token transfer: 5 smallest units of the token ${mint} to ${y}`,
+      ],
+    });
+    const { text } = tx({ spl_transfers: ['', 'C', 'D', 'E', 'F'].map((letter) => token(letter, 'X', 1n)) });
+    expect(text).toContain(`1 smallest units of a token that the instruction does not name to ${x}, `);
+    expect(text).toContain(', 2 other tokens, in a Solana transaction');
+  });
+
+  test('lists every transfer of a full packet', () => {
+    const transfers = Array.from({ length: 50 }, (_, index) => ({ from, to, amount: BigInt(index) }));
+    expect(tx({ transfers }).facts).toHaveLength(50);
+    expect(tx({ transfers }).notDecoded).toBeUndefined();
+  });
+
+  test('whose amount is not readable says so', () => {
+    expect(tx({ transfers: [sol, { from, to, amount: unreadable('x') }] }).text).toBe(
+      `1.5 SOL to ${to}, not readable to ${to}, in a Solana transaction of 0 instructions.`,
+    );
   });
 
   test('whose transfers are not readable says why', () => {
@@ -186,7 +223,7 @@ test('a Bitcoin transaction', () => {
     notDecoded: undefined,
   });
   expect(tx([paid, data])).toEqual({
-    text: '1.5 BTC to 2 outputs, with a fee of 0.00001 BTC.',
+    text: `1.5 BTC to ${address}, 0 BTC to no address (OP_RETURN), with a fee of 0.00001 BTC.`,
     facts: [
       `Output 1: 1.5 BTC to ${address}`,
       'Output 2: 0 BTC to no address (OP_RETURN)',

@@ -4,21 +4,26 @@ const calling = (contract_call_args: Readonly<Record<string, string>>) => ({
   eth: { tx: { to: `0x${'11'.repeat(20)}`, value: 0n, data: '0x00', function_name: 'go', contract_call_args } },
 });
 
-test('of what an activity would sign, ten payloads are told', () => {
+test('ten payloads are shown, and the number of the others', () => {
   const parts = Array.from({ length: 1_000 }, (_, at) => ({ name: `payload ${at}`, resources: calling({}) }));
-  expect(decodedOf({ parts }).map(({ payload }) => payload)).toEqual(parts.slice(0, 10).map(({ name }) => name));
+  const shown = decodedOf({ parts });
+  expect(shown.slice(0, 10).map(({ payload }) => payload)).toEqual(parts.slice(0, 10).map(({ name }) => name));
+  expect(shown.slice(10)).toEqual([{ text: 'And 990 more payloads, which are not shown here.', facts: [] }]);
 });
 
-test('of one payload 40 facts are told, and that there are more', () => {
+test('a hundred facts of one payload are shown, its own first, and that there are more', () => {
   const args = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`arg${at}`, 'x']));
   const [told] = decodedOf({ resources: calling(args) });
-  expect(told?.facts).toHaveLength(40);
+  expect(told?.facts).toHaveLength(100);
+  expect(told?.facts.map(({ name }) => name).slice(0, 7)).toEqual([
+    'To', 'Value', 'Chain', 'Function', 'Nonce', 'Type', 'argument.arg0',
+  ]);
   expect(told?.notDecoded).toMatch(/\d+ or more details are not shown/);
 });
 
 test('of one value 200 characters are told', () => {
   const [told] = decodedOf({ resources: calling({ text: 'ä'.repeat(100_000) }) });
-  expect(told?.facts.find(({ name }) => name === 'text')?.value).toBe(`"${'ä'.repeat(200)}…"`);
+  expect(told?.facts.find(({ name }) => name === 'argument.text')?.value).toBe(`"${'ä'.repeat(200)}…"`);
 });
 
 test('of a Solana transaction it is told that an instruction moves nothing, though another is in both lists', () => {

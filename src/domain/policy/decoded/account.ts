@@ -30,8 +30,8 @@ export interface Account extends Omit<Decoded, 'facts'> {
 /** What policies see of one thing, by name. */
 export type Values = Readonly<Record<string, PolicyValue | undefined>>;
 
-/** Maximum facts about one payload, and characters of one value. */
-const mostFacts = 40;
+/** Maximum facts about one payload, more than a Solana packet has transfers; and characters of one value. */
+const mostFacts = 100;
 export const maxValue = 200;
 
 /** The facts, as far as there is room. */
@@ -57,6 +57,33 @@ export function units(amount: bigint, decimals: number): string {
   const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, '0');
   const fraction = digits.slice(-decimals).replace(/0+$/, '');
   return `${amount < 0n ? '-' : ''}${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** An amount that goes somewhere, as policies see both. */
+export interface Payment {
+  readonly amount: PolicyValue | undefined;
+  readonly to: string;
+}
+
+/** Receivers that a sentence names. */
+const mostReceivers = 3;
+
+/** Who receives how much, several payments to one receiver as their sum, those of most first; beyond three, the sum of all. */
+export function paymentsText(payments: readonly Payment[], amountText: (amount: bigint) => string): string {
+  const sums = new Map<string, bigint>();
+  const unread: string[] = [];
+  for (const { amount, to } of payments) {
+    if (typeof amount === 'bigint') sums.set(to, (sums.get(to) ?? 0n) + amount);
+    else unread.push(`${shown(amount)} to ${to}`);
+  }
+  const byAmount = [...sums].sort(([, one], [, other]) => (one > other ? -1 : one < other ? 1 : 0));
+  const named = byAmount.slice(0, mostReceivers).map(([to, sum]) => `${amountText(sum)} to ${to}`);
+  const total = byAmount.reduce((sum, [, amount]) => sum + amount, 0n);
+  const all =
+    byAmount.length > mostReceivers
+      ? [`${amountText(total)} to ${byAmount.length} receivers, of it ${named[0]}`]
+      : named;
+  return [...all, ...(all.length < named.length ? named.slice(1) : []), ...unread.slice(0, mostReceivers)].join(', ');
 }
 
 /** A value on one line: numbers and hexadecimal as they are, other text in quotes. */

@@ -41,10 +41,11 @@ export function ethereum(tx: Values): Account {
     { name: 'Chain', value: chain === undefined ? 'any' : String(chain) },
     ...(isCall && name === undefined ? [{ name: 'Function', value: `${shown(function_signature)}, not decoded` }] : []),
     ...(name === undefined ? [] : [{ name: 'Function', value: name, words: true } as const]),
-    ...(name === undefined ? [] : argumentFacts(contract_call_args)),
     ...(fee === undefined ? [] : [{ name: 'Highest fee', value: fee }]),
     { name: 'Nonce', value: shown(nonce) },
     { name: 'Type', value: shown(type) },
+    // Last, so that no number of them leaves out one of the others.
+    ...(name === undefined ? [] : argumentFacts(contract_call_args, 'argument')),
   ];
   const sends = value === 0n && isCall ? 'A call' : `${amount}`;
   const text =

@@ -4,13 +4,27 @@ import {
   coins,
   limited,
   oneLine,
+  paymentsText,
   recordOf,
   recordsOf,
   shown,
+  units,
   type Account,
   type Fact,
+  type Payment,
   type Values,
 } from './account.js';
+
+/** Tokens that the sentence names. */
+const mostTokens = 3;
+
+const paymentOf = ({ amount, to }: Values): Payment => ({ amount, to: shown(to) });
+
+/** `smallest units of the token …`. */
+function unitOf({ token_mint }: Values): string {
+  const isUnnamed = token_mint === '' || (token_mint instanceof AmbiguousText && token_mint.text === '');
+  return `smallest units of ${isUnnamed ? 'a token that the instruction does not name' : `the token ${shown(token_mint)}`}`;
+}
 
 export function solanaAccount({ transfers, spl_transfers, instructions }: Values): Account {
   const sol = recordsOf(transfers);
@@ -19,11 +33,10 @@ export function solanaAccount({ transfers, spl_transfers, instructions }: Values
   const doubts = [transfers, spl_transfers, instructions].filter((value) => value instanceof Doubt);
   const facts: Fact[] = [
     ...sol.map(({ amount, to }) => ({ name: 'Transfer', value: `${coins(amount, 9)} SOL to ${shown(to)}` })),
-    ...tokens.map(({ amount, to, token_mint }) => {
-      const isUnnamed = token_mint === '' || (token_mint instanceof AmbiguousText && token_mint.text === '');
-      const token = isUnnamed ? 'a token that the instruction does not name' : `the token ${shown(token_mint)}`;
-      return { name: 'Token transfer', value: `${shown(amount)} smallest units of ${token} to ${shown(to)}` };
-    }),
+    ...tokens.map((token) => ({
+      name: 'Token transfer',
+      value: `${shown(token['amount'])} ${unitOf(token)} to ${shown(token['to'])}`,
+    })),
     ...calls.flatMap(({ program_key, parsed_instruction_data, instruction_data_hex }, index): Fact[] => {
       const parsed = recordOf(parsed_instruction_data);
       const position = `Instruction ${index + 1}`;
@@ -36,17 +49,21 @@ export function solanaAccount({ transfers, spl_transfers, instructions }: Values
       return [{ name: position, value: name, words: true }, ...argumentFacts(program_call_args, position)];
     }),
   ];
+  const byUnit = new Map<string, Payment[]>();
+  for (const token of tokens) byUnit.set(unitOf(token), [...(byUnit.get(unitOf(token)) ?? []), paymentOf(token)]);
+  const named = [...byUnit].slice(0, mostTokens);
+  const others = byUnit.size - named.length;
   const moved = [
-    ...sol.map(({ amount, to }) => `${coins(amount, 9)} SOL to ${shown(to)}`),
-    ...(tokens.length > 0 ? [`${tokens.length === 1 ? 'a token transfer' : `${tokens.length} token transfers`}`] : []),
+    ...(sol.length > 0 ? [paymentsText(sol.map(paymentOf), (amount) => `${units(amount, 9)} SOL`)] : []),
+    ...named.map(([unit, of]) => paymentsText(of, (amount) => `${amount} ${unit}`)),
+    ...(others > 0 ? [others === 1 ? 'another token' : `${others} other tokens`] : []),
   ];
-  const shownMoves = moved.length > 3 ? [...moved.slice(0, 3), `${moved.length - 3} more`] : moved;
   const plural = calls.length === 1 ? '1 instruction' : `${calls.length} instructions`;
   // What leaves an account that is closed or unwrapped is in both lists.
   const alike = tokens.filter((token) => sol.some(({ from, to }) => from === token['from'] && to === token['to']));
   const other = calls.length > sol.length + tokens.length - alike.length;
   return limited({
-    text: `${shownMoves.length > 0 ? `${shownMoves.join(', ')}, in a` : 'A'} Solana transaction of ${plural}.`,
+    text: `${moved.length > 0 ? `${moved.join(', ')}, in a` : 'A'} Solana transaction of ${plural}.`,
     facts,
     ...(doubts[0] instanceof Doubt
       ? { notDecoded: oneLine(doubts[0].reason) }

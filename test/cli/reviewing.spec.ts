@@ -1,0 +1,249 @@
+import { writeFile } from 'node:fs/promises';
+import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
+import { lyingServer } from './lying-server.js';
+import { TypingUser } from './typed.js';
+
+let coordinator: TestCoordinator;
+let user: TypingUser;
+let server: Awaited<ReturnType<typeof lyingServer>>;
+
+interface Asked {
+  readonly activity: ActivityEnvelope;
+}
+
+const honest = (_name: string, answer: never): unknown => answer;
+const like = (pattern: RegExp) => expect.stringMatching(pattern) as string;
+
+/** Alice talks to the coordinator, and Bob, who reviews, to a server in between. */
+beforeAll(async () => {
+  coordinator = await startCoordinator({ seed: 'reviewing', at: new Date() });
+  server = await lyingServer(coordinator.url);
+  user = await TypingUser.sitDown();
+  await writeFile(user.path('root.json'), JSON.stringify({ ...coordinator.root, apiUrl: coordinator.url }));
+  await user.json(['login', '--key-file', 'root.json']);
+  for (const [name, address] of [
+    ['alice', coordinator.url],
+    ['bob', server.url],
+  ] as const) {
+    const place = ['--address', address, '--organization', coordinator.organizationId];
+    const { publicKey } = await user.json<{ publicKey: string }>(['login', '--profile', name, '--new-key', ...place]);
+    await user.json(['users', 'create', name, '--public-key', publicKey, '--profile', 'default']);
+  }
+  await user.json(['profiles', 'use', 'default']);
+  await user.json([
+    'policies',
+    'create',
+    'two tag',
+    '--condition',
+    "activity.kind == 'CREATE_USER_TAG'",
+    '--consensus',
+    'approvers.count() >= 2',
+  ]);
+});
+
+afterEach(() => server.lies(honest));
+
+afterAll(async () => {
+  await server.close();
+  await user.leaves();
+  await coordinator.close();
+});
+
+/** Asks for a tag, which waits for a second vote. */
+async function tagNamed(userTagName: string): Promise<ActivityEnvelope> {
+  const words = ['submit', 'create_user_tag', '--set', `userTagName=${userTagName}`, '--profile', 'alice', '--json'];
+  const { code, out } = await user.types(words);
+  expect(code).toBe(4);
+  return (JSON.parse(out) as Asked).activity;
+}
+
+const statusOf = async ({ id }: ActivityEnvelope): Promise<string> =>
+  (await coordinator.client.query('get_activity', { activityId: id })).activity.status;
+
+describe('an activity that a server in between shows as another', () => {
+  let coffee: ActivityEnvelope;
+  let treasury: ActivityEnvelope;
+
+  beforeEach(async () => {
+    coffee = await tagNamed(`coffee ${Math.random()}`);
+    treasury = await tagNamed(`treasury ${Math.random()}`);
+  });
+
+  test.each<[string, (one: ActivityEnvelope, other: ActivityEnvelope) => object, RegExp]>([
+    [
+      'its fingerprint',
+      (_one, { fingerprint }) => ({ fingerprint }),
+      /its fingerprint is `sha256:\w+`, but the signed body has/,
+    ],
+    ['its parameters', (_one, { intent }) => ({ intent }), /its parameters are not those of the signed body/],
+    ['its type', () => ({ type: 'ACTIVITY_TYPE_DELETE_USER_TAGS' }), /its type is `ACTIVITY_TYPE_DELETE_USER_TAGS`/],
+    ['its organization', ({ id }) => ({ organizationId: id }), /its organization is/],
+    ['its time', () => ({ timestampMs: '1' }), /its time is `1`/],
+    ['the id of another', (one, other) => ({ ...other, id: other.id, type: one.type }), /it has the id/],
+    ['no votes', () => ({ votes: [] }), /it does not have what the submitter signed/],
+    [
+      'a fingerprint and body of its own making',
+      ({ votes: [vote] }, { votes: [other], ...rest }) => ({
+        fingerprint: rest.fingerprint,
+        intent: rest.intent,
+        timestampMs: rest.timestampMs,
+        votes: [{ ...vote, message: other!.message }],
+      }),
+      /the stamp of its submitter is not valid/,
+    ],
+  ])('%s is refused, and nothing is signed', async (_what, changed, error) => {
+    server.lies((name, answer) => {
+      if (name !== 'get_activity') return answer;
+      return { activity: { ...(answer as Asked).activity, ...changed(coffee, treasury) } };
+    });
+    const before = server.requests.length;
+    for (const words of [
+      ['activities', 'show'],
+      ['approve', '--yes'],
+      ['reject', '--yes'],
+    ]) {
+      const shown = await user.types([...words, coffee.id, '--profile', 'bob']);
+      expect({ words, ...shown }).toEqual({ words, code: 1, out: '', error: like(error) });
+    }
+    expect(server.requests.slice(before).map(({ name }) => name)).toEqual(Array(3).fill('get_activity'));
+  });
+
+  test('gets no vote by its id before what has that id was shown', async () => {
+    server.lies((name, answer) => (name === 'get_activity' ? { activity: { ...treasury, id: coffee.id } } : answer));
+    const refused = await user.types(['approve', coffee.id, '--profile', 'bob'], { input: 'no\n' });
+    expect(refused).toMatchObject({ code: 0, out: 'Nothing was changed.\n' });
+    expect(refused.error).toContain(`userTagName  treasury`);
+    expect(refused.error).toMatch(/Approve this\? \[y\/N\] $/);
+    expect(await Promise.all([coffee, treasury].map(statusOf))).toEqual(
+      Array(2).fill('ACTIVITY_STATUS_CONSENSUS_NEEDED'),
+    );
+  });
+
+  test('and an honest one is shown as verified, and approved', async () => {
+    const shown = await user.types(['activities', 'show', coffee.id, '--profile', 'bob']);
+    expect(shown).toMatchObject({ code: 0, error: '' });
+    expect(shown.out).toMatch(/\nSigned +yes: fingerprint, parameters and stamp were verified\n/);
+    expect(await user.json(['activities', 'show', coffee.id, '--profile', 'bob'])).toMatchObject({ verified: true });
+    const approved = await user.types(['approve', coffee.id, '--profile', 'bob'], { input: 'y\n' });
+    expect(approved).toMatchObject({ code: 0, out: like(/^Completed create_user_tag/) });
+    expect(await statusOf(coffee)).toBe('ACTIVITY_STATUS_COMPLETED');
+  });
+
+  test('with secrets left out is shown as not verified, and approved only by fingerprint or when told so', async () => {
+    server.lies((name, answer) => {
+      if (name !== 'get_activity') return answer;
+      const { activity } = answer as Asked;
+      const [vote] = activity.votes;
+      return { activity: { ...activity, redacted: true, votes: [{ ...vote, message: '{}', redacted: true }] } };
+    });
+    const shown = await user.types(['activities', 'show', coffee.id, '--profile', 'bob']);
+    expect(shown.out).toMatch(/\nNot verified: secrets are left out of the signed request/);
+    expect(shown.out).not.toMatch(/Signed +yes/);
+    const refused = await user.types(['approve', coffee.id, '--profile', 'bob', '--yes']);
+    expect(refused).toMatchObject({ code: 2, error: like(/or add --unverified\n$/) });
+    await user.json(['approve', coffee.id, '--profile', 'bob', '--yes', '--unverified']);
+    await user.json(['approve', treasury.fingerprint, '--profile', 'bob']);
+  });
+});
+
+test('a server that responds to a submit or a vote with another activity is not believed, and nothing is printed to be copied', async () => {
+  const [one, other] = [await tagNamed('one'), await tagNamed('other')];
+  for (const fingerprint of [other.fingerprint, 'x; touch pwned', undefined]) {
+    server.lies((name, answer) =>
+      /^(?:create_user_tag|approve_activity)$/.test(name)
+        ? { activity: { ...(answer as Asked).activity, fingerprint } }
+        : answer,
+    );
+    const submitted = await user.types([
+      'submit',
+      'create_user_tag',
+      '--set',
+      `userTagName=third ${fingerprint}`,
+      '--profile',
+      'bob',
+    ]);
+    expect(submitted).toEqual({ code: 1, out: '', error: like(/^error: the response is about another activity/) });
+  }
+  server.lies((name, answer) => (name === 'approve_activity' ? { activity: other } : answer));
+  const voted = await user.types(['approve', one.fingerprint, '--profile', 'bob']);
+  expect(voted).toEqual({ code: 1, out: '', error: like(/the response is about another activity/) });
+});
+
+test('a stamp is sent to no other address', async () => {
+  const thief = await lyingServer(coordinator.url);
+  for (const status of [301, 302, 303, 307, 308]) {
+    server.responds((request, response) => {
+      response.writeHead(status, { location: `${thief.url}${request.url}` }).end();
+    });
+    const { code, out, error } = await user.types(['whoami', '--profile', 'bob']);
+    expect([code, out, error]).toEqual([
+      1,
+      '',
+      like(/redirects to http:\/\/127\.0\.0\.1:\d+\/\S+, and stamps are sent to no other/),
+    ]);
+  }
+  expect(thief.requests).toEqual([]);
+  await thief.close();
+});
+
+describe('what a server sends cannot control the terminal', () => {
+  const evil = 'a\x1b]0;title\x07\x1b[8mb\u009b2J\u202ec\u2066d\u00ade\u{e0041}\r\x7f';
+  // eslint would not see these in a class of characters.
+  const control = /[^\n\P{Cc}]|[\p{Cf}\p{Zl}\p{Zp}]/u;
+
+  /** Every text of a value becomes another, and so does every name. */
+  function everywhere(value: unknown): unknown {
+    if (typeof value === 'string') return `${value}${evil}`;
+    if (Array.isArray(value)) return value.map(everywhere);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([name, member]) => [
+        [name, everywhere(member)],
+        [`${name}${evil}`, 'x'],
+      ]),
+    );
+  }
+
+  test.each([
+    ['whoami'],
+    ['users'],
+    ['policies'],
+    ['policies', 'lint'],
+    ['activities'],
+    ['query', 'list_users'],
+    ['query', 'list_activities'],
+    ['policies', 'create', 'x', '--condition', "activity.kind == 'X'"],
+    ['submit', 'create_user_tag', '--set', 'userTagName=evil'],
+  ])('%s %s %s', async (...words) => {
+    server.lies((_name, answer) => everywhere(answer));
+    for (const more of [[], ['--json']]) {
+      for (const colours of [false, true]) {
+        const { out, error } = await user.types([...words, ...more, '--profile', 'bob'], { colours });
+        const styles = colours ? /\p{Cc}\[(?:1|2|22|3\d)m/gu : /(?!)/g;
+        expect({ words, more, found: control.exec(`${out}${error}`.replace(styles, '')) }).toEqual({
+          words,
+          more,
+          found: null,
+        });
+        if (more.length > 0) JSON.parse(out || error);
+      }
+    }
+  });
+
+  test('names of members in parameters and the reason without a proof', async () => {
+    const { id } = await tagNamed(`evil ${Math.random()}`);
+    server.lies((name, answer) => (name === 'get_policy_evaluations' ? everywhere(answer) : answer));
+    const shown = await user.types(['activities', 'show', id, '--profile', 'bob']);
+    expect([control.exec(shown.out), shown.error]).toEqual([null, '']);
+    server.responds((_request, response) => response.end(JSON.stringify({ notExplained: evil })));
+    const explained = await user.types(['activities', 'explain', id, '--profile', 'bob']);
+    expect([control.exec(explained.out), explained.error]).toEqual([null, '']);
+  });
+
+  test('keeps JSON as it was', async () => {
+    server.lies((_name, answer) => everywhere(answer));
+    const { username } = await user.json<{ username: string }>(['query', 'whoami', '--profile', 'bob']);
+    expect(username).toBe(`bob${evil}`);
+  });
+});
