@@ -1,3 +1,4 @@
+import { pathValue } from '../../activities/wallets/wallet-params.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import type { NamedKind, PolicyFile } from '../../lab/policy-files.js';
 import { ethereum, type TrialAccount } from './trial-chains.js';
@@ -66,7 +67,8 @@ export class TrialResources {
     if (id !== undefined) this.made.set(id, walletId);
     const address = addresses[0]!;
     const wallet = { id: walletId, label: walletName, imported, exported };
-    return { id: walletId, address, resources: { wallet, wallet_account: { address } } };
+    const resources = { wallet, wallet_account: { address, ...pathValue(account.path) } };
+    return { id: walletId, address, resources };
   }
 
   /** The private key with these facts, as a wallet. @throws {NotExecuted} */

@@ -384,7 +384,11 @@ describe('sign_raw_payload', () => {
       const resources = signers.resources(signRawPayload, hexadecimal(ethereum.toLowerCase(), digest));
       expect(resources).toEqual({
         wallet: { id: wallet.walletId, label: 'wallet 100', imported: false, exported: false },
-        wallet_account: { address: ethereum },
+        wallet_account: {
+          address: ethereum,
+          path_indexes: [44n, 60n, 0n, 0n, 0n],
+          path_hardened: [true, true, true, false, false],
+        },
         // It could be the digest of typed data.
         eth: {
           eip_712: unreadable('the payload was sent as PAYLOAD_ENCODING_HEXADECIMAL'),
