@@ -129,7 +129,7 @@ export function walletAccountValue(account: WalletAccount): PolicyValue {
 }
 
 /** A canonical derivation path as policies see it. */
-export function pathValue(path: string) {
+function pathValue(path: string) {
   const [, ...segments] = path.split('/');
   return {
     path_indexes: segments.map((segment) => BigInt(Number.parseInt(segment, 10))),

@@ -1,4 +1,3 @@
-import { pathValue } from '../../activities/wallets/wallet-params.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import type { NamedKind, PolicyFile } from '../../lab/policy-files.js';
 import { ethereum, type TrialAccount } from './trial-chains.js';
@@ -67,8 +66,7 @@ export class TrialResources {
     if (id !== undefined) this.made.set(id, walletId);
     const address = addresses[0]!;
     const wallet = { id: walletId, label: walletName, imported, exported };
-    const resources = { wallet, wallet_account: { address, ...pathValue(account.path) } };
-    return { id: walletId, address, resources };
+    return { id: walletId, address, resources: { wallet, wallet_account: { address } } };
   }
 
   /** The private key with these facts, as a wallet. @throws {NotExecuted} */
