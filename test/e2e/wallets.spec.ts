@@ -492,6 +492,22 @@ describe('policies', () => {
     expect(await refusal(ask(other, publicKeyUncompressed))).toMatchObject({ status: 403 });
   });
 
+  test('wallet_account.path_indexes and path_hardened bound an export to a part of the wallet', async () => {
+    const paths = ["m/8797555'/0'/0'", "m/8797555'/0'/3'/0'", "m/8797555'/0'/3'/0", "m/44'/60'/0'/0/0", 'm'];
+    const { walletId, addresses } = await newWallet(paths.map(ethereumAt));
+    await allow(
+      `activity.kind == 'EXPORT_WALLET_ACCOUNT' && wallet.id == '${walletId}' && ` +
+        'wallet_account.path_indexes.count() == 4 && wallet_account.path_indexes[0] == 8797555 && ' +
+        'wallet_account.path_indexes[2] == 3 && wallet_account.path_hardened.all(one, one == true)',
+    );
+    const { publicKeyUncompressed: targetPublicKey } = generateP256KeyPair();
+    const attempts = addresses.map((address) =>
+      carol.client.submit('ACTIVITY_TYPE_EXPORT_WALLET_ACCOUNT', { address, targetPublicKey }),
+    );
+    const outcomes = (await Promise.allSettled(attempts)).map(({ status }) => status);
+    expect(outcomes).toEqual(['rejected', 'fulfilled', 'rejected', 'rejected', 'rejected']);
+  });
+
   test('wallets says which are deleted, with their accounts too', async () => {
     const [one, two] = [await newWallet(), await newWallet()];
     await allow(`activity.resource == 'WALLET' && wallets.all(w, w.exported)`);

@@ -122,7 +122,19 @@ export function walletAccountValue(account: WalletAccount): PolicyValue {
     others ??= addressesOfKey(account);
     return other !== address && others.has(other);
   };
-  return { address: new AmbiguousText(account.address, 'that address is another one of the same key', mayBe) };
+  return {
+    address: new AmbiguousText(account.address, 'that address is another one of the same key', mayBe),
+    ...pathValue(account.path),
+  };
+}
+
+/** A canonical derivation path as policies see it. */
+function pathValue(path: string) {
+  const [, ...segments] = path.split('/');
+  return {
+    path_indexes: segments.map((segment) => BigInt(Number.parseInt(segment, 10))),
+    path_hardened: segments.map((segment) => segment.endsWith("'")),
+  };
 }
 
 const addresses = new WeakMap<WalletAccount, ReadonlySet<string>>();

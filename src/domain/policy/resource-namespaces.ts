@@ -33,8 +33,15 @@ const record = (name: string, fields: Readonly<Record<string, PolicyType>>): Pol
 /** `wallet`, and each element of `wallets`. `label` is the wallet's name. */
 export const walletType = record('Wallet', { id: string, imported: bool, exported: bool, label: string });
 
-/** `wallet_account`. `address` is as the account has it; with 0x its letter case does not matter to policies. */
-export const walletAccountType = record('WalletAccount', { address: { kind: 'string', hex: 'prefixed' } });
+/**
+ * `wallet_account`. `address` is as the account has it; with 0x its letter case does not matter to policies. The other two
+ * have one element for each segment of the derivation path; indexes are without the 2^31 of hardened segments.
+ */
+export const walletAccountType = record('WalletAccount', {
+  address: { kind: 'string', hex: 'prefixed' },
+  path_indexes: list(int),
+  path_hardened: list(bool),
+});
 
 /** `private_key`. `tags` are tag ids, `label` is the key's name. */
 export const privateKeyType = record('PrivateKey', {

@@ -385,7 +385,11 @@ describe('sign_raw_payload', () => {
       const hidden = unreadable('a digest does not show what it is a digest of');
       expect(resources).toEqual({
         wallet: { id: wallet.walletId, label: 'wallet 100', imported: false, exported: false },
-        wallet_account: { address: ethereum },
+        wallet_account: {
+          address: ethereum,
+          path_indexes: [44n, 60n, 0n, 0n, 0n],
+          path_hardened: [true, true, true, false, false],
+        },
         eth: { tx: hidden, eip_712: hidden, eip_7702_authorization: hidden },
         tron: { tx: hidden },
         bitcoin: { tx: hidden },

@@ -66,6 +66,8 @@ const integerPaths = fc.constantFrom(
   'activity.params.otp_length',
   'solana.tx.transfers[0].amount',
   'wallets.count()',
+  'wallet_account.path_indexes[0]',
+  'wallet_account.path_indexes.count()',
   'activity.params.user_ids.count()',
   'private_key.tags.count()',
 );
@@ -296,7 +298,11 @@ const resources = fc.oneof(
       .record({
         wallet: doubtful(wallet),
         wallets: upTo3(wallet),
-        wallet_account: recordOf({ address: doubtful(someText) }),
+        wallet_account: recordOf({
+          address: doubtful(someText),
+          path_indexes: upTo3(fc.constantFrom(0n, 1n, 12n, 1000n)),
+          path_hardened: upTo3(fc.boolean()),
+        }),
         private_key: recordOf({ id: doubtful(someText), tags: upTo3(someText), exported: doubtful(fc.boolean()) }),
         eth: ethereum,
         solana,
