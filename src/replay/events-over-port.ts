@@ -64,10 +64,9 @@ export class EventsForTask {
       const part = { from, ...(upTo === undefined ? {} : { upTo }), ...(most === undefined ? {} : { most }) };
       reading = { stream, ...part, runs: eventRuns(this.store, stream, part) };
     }
-    const { runs } = reading;
-    const { value, done } = await runs.next();
-    if (done === true) throw new Error(`stream \`${stream}\` was read to no end`);
-    const { events, isEnd } = value;
+    const run = await reading.runs.next();
+    if (run.done === true) throw new Error(`stream \`${stream}\` was read to no end`);
+    const { events, isEnd } = run.value;
     this.#reading = isEnd ? undefined : { ...reading, from: from + events.length };
     const packed = packEvents(events);
     await this.turn();
