@@ -60,7 +60,7 @@ interface DistinctPayload {
 }
 
 /** How a payload that is a transaction is decoded. */
-export type ReadSigned = (
+type ReadSigned = (
   chain: TransactionToRead['chain'],
   bytes: Uint8Array,
   signer: PayloadSigner,
