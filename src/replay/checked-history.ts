@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Founding } from '../decide/found-organization.js';
+import { credentialsOf } from '../domain/organization/credentials-of-users.js';
 import { isSealed } from '../domain/sealable.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import type { Registry } from '../decide/registry.js';
@@ -22,6 +23,7 @@ import type { Kept } from './kept-progress.js';
 import { difference, messageOf, type Finding } from './finding.js';
 import { followedOrganizations, type Followed, type Place } from './followed-organization.js';
 import type { ParentAt } from './recorded-basis.js';
+import { parseStrictJson } from '../wire/strict-json.js';
 import { ownText, Spill, SpilledSet, type SpilledMap } from './spill.js';
 import type { RecordedStamp } from './verify-vote.js';
 
@@ -42,6 +44,8 @@ export interface Counts {
   stampsRedacted: number;
 }
 
+/** Characters of a denied request that are recorded. */
+const longestDeniedMessage = 65_536;
 const organizationName = /^organization-(.+)$/;
 
 /** A store while it is read from its first event: what each stream has come to, and what is wrong. */
@@ -334,11 +338,12 @@ export class History {
 
   private async checkDenial(recorded: RecordedEvent): Promise<void> {
     const denial = recorded.data as DenialEvent['data'];
-    if (
-      denial.publicKey === undefined ||
-      isSealed(denial.message) ||
-      fingerprintOf(Buffer.from(denial.message)) !== denial.fingerprint
-    ) {
+    const isRedacted = (recorded.metadata as EventMetadata).redacted === true;
+    const isWhole = fingerprintOf(Buffer.from(denial.message)) === denial.fingerprint;
+    const problem =
+      isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(recorded.stream, denial);
+    if (problem !== undefined) this.found(recorded, problem);
+    if (denial.publicKey === undefined || isSealed(denial.message) || !isWhole) {
       this.counts.stampsNotKept++;
       return;
     }
@@ -348,6 +353,28 @@ export class History {
       { denial: { message, publicKey, signature, scheme } },
       'the stamp of a denied request',
     );
+  }
+
+  /** What a denial says besides the stamped body has to follow from it. */
+  private problemWithDenial(stream: string, denial: DenialEvent['data']): string | undefined {
+    const { message, fingerprint, type, timestampMs, userId, publicKey, credentialId, scheme } = denial;
+    if (fingerprintOf(Buffer.from(message)) !== fingerprint) {
+      // One code unit less if the last character was half of a pair.
+      return message.length >= longestDeniedMessage - 1 ? undefined : 'its fingerprint is not that of its message';
+    }
+    const signed = parseStrictJson(Buffer.from(message), Infinity).value;
+    if (signed['type'] !== type || signed['timestampMs'] !== timestampMs) {
+      return `what was signed is \`${String(signed['type'])}\` at ${String(signed['timestampMs'])}`;
+    }
+    if (scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256') return undefined;
+    const followed = this.organizations.get(stream.replace(/^denials-/, ''));
+    if (!followed || followed.isLost) return undefined;
+    const { organization } = followed.redeciding.folded();
+    const isTheirs = (key: { readonly publicKey: string; readonly credentialId?: string | undefined }) =>
+      credentialId === undefined ? key.publicKey === publicKey : key.credentialId === credentialId;
+    const owners = [...organization.users.values()].filter((user) => credentialsOf(user).some(isTheirs));
+    const isOther = owners.length > 0 && !owners.some((user) => user.userId === userId);
+    return isOther ? `user \`${userId}\` does not have the credential that stamped it` : undefined;
   }
 
   /** Makes the decision again that an organization's last events belong to. */

@@ -5,6 +5,7 @@ import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
+import { derivedId } from '../ledger/ids.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { validateParameters } from '../wire/validate.js';
 import { plain, type Deciding } from './deciding-events.js';
@@ -41,6 +42,7 @@ export function again(
   if (!redacted && fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
+  checkVoteFacts(event);
   const { activityType, outcome, result } =
     event.type === 'ActivitySubmitted'
       ? submitAgain(basis, event, effects, voter)
@@ -54,6 +56,14 @@ export function again(
     outcome,
     outcomeAgain: result.outcome,
   };
+}
+
+/** What is recorded of a vote besides what was signed follows from it. */
+function checkVoteFacts({ type, data: { activityId, vote } }: Deciding): void {
+  const selection = type === 'ActivityRejected' ? 'VOTE_SELECTION_REJECTED' : 'VOTE_SELECTION_APPROVED';
+  if (vote.selection !== selection) throw new Error(`an ${type} with the selection \`${vote.selection}\``);
+  const voteId = derivedId(activityId, 'vote', vote.userId, vote.fingerprint);
+  if (vote.voteId !== voteId) throw new Error(`the vote has the id \`${vote.voteId}\`, not \`${voteId}\``);
 }
 
 function submitAgain(
@@ -79,6 +89,13 @@ function submitAgain(
   const kept = JSON.stringify([signedParameters, signedType, signedTime]);
   if (kept !== JSON.stringify([parameters, type, timestampMs])) {
     throw new Error(`activity \`${activityId}\` does not keep what was signed: ${kept}`);
+  }
+  const proofs = signed['generateAppProofs'] ?? (signedParameters as Record<string, unknown>)['generateAppProofs'];
+  if (proofs !== generateAppProofs) {
+    throw new Error(`activity \`${activityId}\` does not keep what was signed of generateAppProofs`);
+  }
+  if (fingerprint !== vote.fingerprint) {
+    throw new Error(`activity \`${activityId}\` has the fingerprint ${fingerprint}, not that of what was signed`);
   }
   checkSignedFor(basis, signed['organizationId']);
   return { activityType: type, outcome: decision.outcome, result };

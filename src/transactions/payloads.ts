@@ -60,11 +60,7 @@ interface DistinctPayload {
 }
 
 /** How a payload that is a transaction is decoded. */
-export type ReadSigned = (
-  chain: TransactionToRead['chain'],
-  bytes: Uint8Array,
-  signer: PayloadSigner,
-) => ReadTransaction;
+type ReadSigned = (chain: TransactionToRead['chain'], bytes: Uint8Array, signer: PayloadSigner) => ReadTransaction;
 
 const digestLength = 32;
 

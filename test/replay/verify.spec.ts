@@ -465,6 +465,49 @@ describe('verifyHistory', () => {
         isSealed: true,
       };
     },
+    'a fingerprint that is not that of the signed request': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'ActivitySubmitted');
+      const data = { ...events[at]!.data, fingerprint: fingerprintOf(Buffer.from('another')) };
+      const says = /has the fingerprint sha256:\w+, not that of what was signed/;
+      return { stream, events: events.with(at, { ...events[at]!, data }), at, says, isSealed: true };
+    },
+    'a submitter who rejects what they submit': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'ActivitySubmitted');
+      const forged = withVote(events[at]!, { selection: 'VOTE_SELECTION_REJECTED' });
+      const says = /an ActivitySubmitted with the selection `VOTE_SELECTION_REJECTED`/;
+      return { stream, events: events.with(at, forged), at, says, isSealed: true };
+    },
+    'another id of a vote': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'ActivityApproved');
+      return {
+        stream,
+        events: events.with(at, withVote(events[at]!, { voteId: anId() })),
+        at,
+        says: /the vote has the id `.*`, not `.*`/,
+        isSealed: true,
+      };
+    },
+    'proofs that nobody has requested': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'ActivitySubmitted');
+      const data = { ...events[at]!.data, generateAppProofs: true };
+      const says = /does not keep what was signed of generateAppProofs/;
+      return { stream, events: events.with(at, { ...events[at]!, data }), at, says, isSealed: true };
+    },
+    ...Object.fromEntries(
+      Object.entries({
+        path: "m/44'/60'/9'/0/9",
+        curve: 'CURVE_P256',
+        addressFormat: 'ADDRESS_FORMAT_COSMOS',
+      }).map(([member, value]) => [
+        `an account of another ${member}`,
+        (history: History) => {
+          const { stream, events, at } = find(history, ({ type }) => type === 'WalletAccountsCreated');
+          const accounts = (events[at]!.data['accounts'] as object[]).map((one) => ({ ...one, [member]: value }));
+          const forged = { ...events[at]!, data: { ...events[at]!.data, accounts } };
+          return { stream, events: events.with(at, forged), at, says: /./, isSealed: true };
+        },
+      ]),
+    ),
     'an activity that was done without a vote that it took': (history) => {
       // Somebody has voted before the vote that has sufficed.
       const { stream, events, at } = find(

@@ -110,12 +110,21 @@ export const createSubOrganization = defineActivity({
     return { subOrganizationId, ...resultOf(founding), derived, claims, founding, tokens };
   },
 
-  recall: ({ verificationToken }, recorded): RecalledSubOrganization => ({
-    ...recorded.result,
-    claims: verificationToken ? recalledContact(verificationToken) : undefined,
-    founding: recorded.first('SubOrganizationCreated').initialEvents,
-    ...recalledTokens(recorded),
-  }),
+  recall(intent, recorded): RecalledSubOrganization {
+    const { verificationToken } = intent;
+    const { subOrganizationId, rootUserIds, wallet } = recorded.result;
+    const founding = asSigned(intent, recorded.first('SubOrganizationCreated').initialEvents);
+    const result = resultOf(founding);
+    return {
+      subOrganizationId,
+      // Older versions have fewer members in their result.
+      ...(rootUserIds ? { rootUserIds: result.rootUserIds } : {}),
+      ...(wallet && result.wallet ? { wallet: result.wallet } : {}),
+      claims: verificationToken ? recalledContact(verificationToken) : undefined,
+      founding,
+      ...recalledTokens(recorded),
+    };
+  },
 
   derivedBeside: (_intent, _organizationId, { subOrganizationId, derived }) =>
     derived.map((address) => ({ organizationId: subOrganizationId, ...address })),
@@ -256,6 +265,46 @@ async function walletEvents(
     { type: 'WalletCreated', data: { walletId, walletName, vaultId: sealed.vaultId, imported: false } },
     ...(facts.length > 0 ? [{ type: 'WalletAccountsCreated', data: { walletId, accounts: facts } } as const] : []),
   ];
+}
+
+/** Recorded events with the names, contacts, quorum and accounts of the signed request in their places. */
+function asSigned(
+  { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold, wallet }: CreateSubOrganizationIntentV8,
+  events: readonly OrganizationEvent[],
+): readonly OrganizationEvent[] {
+  const userIds = events.flatMap((event) => (event.type === 'UserCreated' ? [event.data.userId] : []));
+  let users = 0;
+  return events.map((event): OrganizationEvent => {
+    switch (event.type) {
+      case 'OrganizationCreated':
+        return { ...event, data: { ...event.data, name } };
+      case 'UserCreated': {
+        const user = rootUsers[users++];
+        if (!user) return event;
+        const { userId, userTags } = event.data;
+        const contacts = presentMembers({
+          userEmail: user.userEmail || undefined,
+          userPhoneNumber: user.userPhoneNumber || undefined,
+        });
+        return { ...event, data: { userId, userName: user.userName, ...contacts, userTags } };
+      }
+      case 'RootQuorumUpdated':
+        return { ...event, data: { ...event.data, threshold, userIds } };
+      case 'WalletCreated':
+        return wallet ? { ...event, data: { ...event.data, walletName: wallet.walletName } } : event;
+      case 'WalletAccountsCreated': {
+        const { accounts } = event.data;
+        const ids = accounts.map(({ walletAccountId }) => walletAccountId);
+        const derived = accounts.map(({ curve, path, addressFormat, address, publicKey }) => {
+          return { curve, path, addressFormat, address, publicKey };
+        });
+        const facts = wallet ? accountFacts(wallet.accounts, derived, () => ids.shift() ?? '') : accounts;
+        return { ...event, data: { ...event.data, accounts: facts } };
+      }
+      default:
+        return event;
+    }
+  });
 }
 
 /** The result, derived from what it begins with. */

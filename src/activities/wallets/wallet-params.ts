@@ -82,9 +82,12 @@ export function accountFacts(
   if (derived.length !== asked.length) {
     throw invalidField('parameters.accounts', `${asked.length} were asked for, and ${derived.length} derived`);
   }
+  const signed = accountsToDerive(asked);
   return derived.map((account, index) => ({
     walletAccountId: newId(),
     ...account,
+    // As requested: a recorded account is compared with what was signed.
+    ...signed[index]!,
     pathFormat: 'PATH_FORMAT_BIP32',
     ...(asked[index]!.name === undefined ? {} : { name: asked[index]!.name }),
   }));
