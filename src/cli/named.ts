@@ -6,7 +6,10 @@ interface Named {
   readonly name: string;
 }
 
-/** Every element of a list that the server returns in pages. */
+/** Pages of a list that are read: a server may always have one more. */
+const mostPages = 1_000;
+
+/** Every element of a list that the server returns in pages. @throws {Error} if the list does not end */
 export async function wholeList<Element>(
   client: ActivityClient,
   query: string,
@@ -15,17 +18,33 @@ export async function wholeList<Element>(
   request: object = {},
 ): Promise<readonly Element[]> {
   const all: Element[] = [];
-  for (let after: string | undefined; ;) {
+  for await (const page of pagesOf(client, query, member, idOf, request)) all.push(...page);
+  return all;
+}
+
+/** The pages of a list, one after the other. @throws {Error} if the list does not end */
+export async function* pagesOf<Element>(
+  client: ActivityClient,
+  query: string,
+  member: string,
+  idOf: (element: Element) => string,
+  request: object = {},
+): AsyncGenerator<readonly Element[]> {
+  const seen = new Set<string>();
+  for (let after: string | undefined; seen.size < mostPages;) {
     const answer = await client.query<Readonly<Record<string, unknown>>>(query, {
       ...request,
       paginationOptions: { limit: '100', ...(after === undefined ? {} : { after }) },
     });
     const elements = answer[member] as readonly Element[];
-    all.push(...elements);
+    yield elements;
     const last = elements.at(-1);
-    if (last === undefined || (elements.length < 100 && answer['hasMore'] !== true)) return all;
+    if (last === undefined || (elements.length < 100 && answer['hasMore'] !== true)) return;
     after = idOf(last);
+    if (seen.has(after)) throw new Error(`the pages of ${query} do not end: element ${after} comes twice`);
+    seen.add(after);
   }
+  throw new Error(`the pages of ${query} do not end: more than ${mostPages} were read`);
 }
 
 /**

@@ -247,3 +247,20 @@ describe('what a server sends cannot control the terminal', () => {
     expect(username).toBe(`bob${evil}`);
   });
 });
+
+test('pages of a list end, though the server always has one more', async () => {
+  let pages = 0;
+  server.lies((_name, answer) => answer);
+  server.responds((_request, response) => {
+    const id = `page ${(pages += 1)}`;
+    response.end(JSON.stringify({ activities: [{ id }], users: [{ userId: 'same' }], userTags: [], hasMore: true }));
+  });
+  const waiting = await user.types(['activities', '--waiting-for-me', '--profile', 'bob']);
+  expect([waiting.code, waiting.error, pages]).toEqual([
+    1,
+    like(/pages of list_activities do not end: more than 1000/),
+    1_000,
+  ]);
+  const users = await user.types(['users', '--profile', 'bob']);
+  expect([users.code, users.error]).toEqual([1, like(/pages of list_users do not end: element same comes twice/)]);
+});

@@ -269,11 +269,7 @@ describe('a file of a stranger', () => {
   test.each<readonly [string, () => Promise<string>, string]>([
     ['that is cut', () => exports.write(lines.slice(0, -1).join('\n') + '\n'), 'was cut off'],
     ['that is cut within a line', () => exports.write(lines.join('\n').slice(0, -5)), 'cut off'],
-    [
-      'that was changed',
-      () => exports.write(lines.join('\n').replace('Carol', 'Karol') + '\n'),
-      'cannot be folded',
-    ],
+    ['that was changed', () => exports.write(lines.join('\n').replace('Carol', 'Karol') + '\n'), 'cannot be folded'],
     ['that is empty', () => exports.write(''), 'it is empty'],
     ['that is a folder', () => Promise.resolve('/tmp'), 'it is not a file'],
     ['that is a device', () => Promise.resolve('/dev/zero'), 'it is not a file'],

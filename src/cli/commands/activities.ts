@@ -3,6 +3,7 @@ import type { ActivityEnvelope } from '../../wire/envelope.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { printable, table } from '../layout.js';
+import { pagesOf } from '../named.js';
 import type { Terminal } from '../terminal.js';
 
 interface ListOptions extends ProfileOptions {
@@ -98,14 +99,11 @@ async function list(terminal: Terminal, options: ListOptions): Promise<Outcome> 
   const status = options.waitingForMe ? 'waiting' : options.status?.toLowerCase();
   const wire = status === 'waiting' ? 'CONSENSUS_NEEDED' : status?.toUpperCase();
   const found: ActivityEnvelope[] = [];
-  for (let after: string | undefined; ;) {
-    const { activities } = await client.query<{ activities: ActivityEnvelope[] }>('list_activities', {
-      paginationOptions: { limit: '100', ...(after === undefined ? {} : { after }) },
-      ...(wire === undefined ? {} : { filterByStatus: [`ACTIVITY_STATUS_${wire}`] }),
-    });
-    found.push(...activities.filter((one) => !options.waitingForMe || one.canApprove || one.canReject));
-    after = activities.at(-1)?.id;
-    if (after === undefined || found.length > options.limit) break;
+  const filter = wire === undefined ? {} : { filterByStatus: [`ACTIVITY_STATUS_${wire}`] };
+  const pages = pagesOf<ActivityEnvelope>(client, 'list_activities', 'activities', ({ id }) => id, filter);
+  for await (const page of pages) {
+    found.push(...page.filter((one) => !options.waitingForMe || one.canApprove || one.canReject));
+    if (found.length > options.limit) break;
   }
   const shown = found.slice(0, options.limit);
   const rows = shown.map(({ id, type, status: state, createdAt, votes }) => [

@@ -239,6 +239,30 @@ describe('opening', () => {
     },
   );
 
+  it.each([
+    [
+      'CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END',
+      'the trigger t, which no coordinator made',
+    ],
+    ['CREATE VIEW v AS SELECT * FROM events', 'the view v, which no coordinator made'],
+    ['CREATE INDEX i ON events (type)', 'the index i, which no coordinator made'],
+    ['CREATE TABLE things (name TEXT)', 'the table things, which no coordinator made'],
+    ['ALTER TABLE events ADD COLUMN more TEXT', 'the table events, which no coordinator made'],
+    [
+      'ALTER TABLE events RENAME TO real; CREATE VIEW events AS SELECT * FROM real',
+      'the table real, which no coordinator made',
+    ],
+    ['DROP TABLE deleted_streams', 'no table deleted_streams'],
+  ])('refuses a file in which something else did %s, also for reading', async (change, what) => {
+    await (await open()).close();
+    const database = new Database(file);
+    database.exec(change);
+    database.close();
+    const problem = `the event store \`${file}\` has ${what}: restore a backup`;
+    await expect(SqliteEventStore.open(file)).rejects.toThrow(problem);
+    await expect(SqliteEventStore.openForReading(file)).rejects.toThrow(problem);
+  });
+
   it('refuses what is not an event store', async () => {
     await writeFile(file, 'not a database at all, but long enough to be looked at'.repeat(100));
     await expect(open()).rejects.toThrow(`the file \`${file}\` is not a database: choose another file`);

@@ -36,7 +36,38 @@ export function isEventStore(file: string, database: Database.Database): boolean
     application === APPLICATION_ID || (application === 0 && tables.some(({ name }) => name === 'deleted_streams'));
   if (!isOurs) throw notOurs(file);
   checkStoreFormat(`\`${file}\``, format);
+  refuseOtherSchema(file, database);
   return true;
+}
+
+/** What SQLite has of our tables: names, and their definitions without white space. */
+const ourSchema: ReadonlyMap<string, string> = new Map([
+  ['table events', inOneLine(/CREATE TABLE events [^;]+/.exec(SCHEMA)![0])],
+  ['table deleted_streams', inOneLine(/CREATE TABLE deleted_streams [^;]+/.exec(SCHEMA)![0])],
+  // SQLite makes these two for UNIQUE and AUTOINCREMENT.
+  ['index sqlite_autoindex_events_1', ''],
+  ['table sqlite_sequence', inOneLine('CREATE TABLE sqlite_sequence(name,seq)')],
+]);
+
+function inOneLine(text: string): string {
+  return text.replace(/\s+/g, '');
+}
+
+/**
+ * Throws if a file has anything but our tables as we make them: a trigger or a view would act on events, or stand in for
+ * them, whatever the rows say.
+ */
+function refuseOtherSchema(file: string, database: Database.Database): void {
+  const found = database
+    .prepare("SELECT type || ' ' || name AS name, coalesce(sql, '') AS sql FROM sqlite_schema")
+    .all([]) as {
+    name: string;
+    sql: string;
+  }[];
+  const other = found.find(({ name, sql }) => ourSchema.get(name) !== inOneLine(sql))?.name;
+  const missing = [...ourSchema.keys()].find((name) => !found.some((one) => one.name === name));
+  const what = other === undefined ? missing && `no ${missing}` : `the ${other}, which no coordinator made`;
+  if (what) throw new Error(`the event store \`${file}\` has ${what}: restore a backup`);
 }
 
 /**
