@@ -129,6 +129,8 @@ describe('a draft over a history', () => {
       // There is nothing to approve any more.
       ['otherwise', false, 'Bob', 'refused: NOT_FOUND: no activity found wi'],
     ]);
+    // It is in the history, and only could not be judged on the branch.
+    expect(found.differences.join()).not.toContain('Vault');
     const { last, from } = found;
     // Behind the founding, and before all that was asked for.
     expect(from).toBe(founding);
