@@ -40,7 +40,8 @@ export async function replayShown(
       `organization ${organizationId} from ${reached.from.revision} to ${reached.to.revision}`,
       ...(changes.length > 0 ? changes.map(({ text }) => `  ${text}`) : ['  nothing has changed']),
     ];
-    return { text: textOf(lines), json: { organizationId, ...reached, changes } };
+    const [first, last] = [Number(reached.from.revision), Number(reached.to.revision)];
+    return { text: textOf(lines), json: { organizationId, from: first, to: last, changes } };
   }
   if (step || activity !== undefined) {
     const last = at === 'end' ? Infinity : await revisionOf(client, to);
@@ -56,12 +57,12 @@ export async function replayShown(
     return { text: '', json: { organizationId, events } };
   }
   const { reached, organization: values, elements } = await stateAt(client, to);
-  const document: Record<string, Record<string, object>> = {};
-  for (const { list, id, value } of elements) (document[list] ??= {})[id] = value;
+  const document: Record<string, object[]> = {};
+  for (const { list, value } of elements) (document[list] ??= []).push(value);
   const title = `organization ${organizationId} at ${reached.revision}, after ${reached.eventId}`;
   return {
     text: textOf([title, ...outline(values), ...outline(document)]),
-    json: { organizationId, at: reached, organization: values, ...document },
+    json: { organizationId, at: Number(reached.revision), eventId: reached.eventId, ...document, organization: values },
   };
 }
 

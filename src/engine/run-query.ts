@@ -179,9 +179,9 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     { organizationId, user }: Caller,
     meter: Meter,
   ): Promise<boolean> {
-    if (!isForVoters || !('activityId' in question) || by.kind === 'session') return false;
+    const { activityId } = question as { readonly activityId?: string };
+    if (!isForVoters || activityId === undefined || by.kind === 'session') return false;
     if (organizationId !== organization.organizationId) return false;
-    const { activityId } = question as { readonly activityId: string };
     const { canApprove, canReject } = await this.driver.rights.afterReading(
       organization,
       activityId,

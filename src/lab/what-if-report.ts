@@ -1,3 +1,4 @@
+import { isActivityEvent } from '../domain/activity/events.js';
 import type { Registry } from '../decide/registry.js';
 import type { Steps } from '../domain/steps.js';
 import type { Came } from '../replay/branch.js';
@@ -103,6 +104,8 @@ export class WhatIfReport extends BranchCounts implements BranchReport {
   >;
   private readonly left: Record<DivergenceKind, number> | undefined;
   private from = 0;
+  /** Activities that could not be judged, and ids in their recorded effects: the branch lacks them for no other reason. */
+  private readonly unjudged = { activities: new Set<string>(), ids: new Set<string>() };
 
   constructor(private readonly options: ReportOptions) {
     super(options.room?.whys);
@@ -122,6 +125,11 @@ export class WhatIfReport extends BranchCounts implements BranchReport {
     if (recorded && isSame(recorded, came)) {
       this.sameDecision(requested, recorded, came, states);
       return done;
+    }
+    if (came.kind === 'unknown') this.unjudged.activities.add(requested.activityId);
+    if (recorded?.kind === 'decided' && this.unjudged.activities.has(requested.activityId)) {
+      for (const { data } of recorded.events.filter((event) => !isActivityEvent(event)))
+        noteTexts(data, this.unjudged.ids);
     }
     const kind = kindOf(recorded, came);
     this.counts[kind]++;
@@ -158,7 +166,8 @@ export class WhatIfReport extends BranchCounts implements BranchReport {
     const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const differences: string[] = [];
     let moreDifferences = 0;
-    for (const { text } of compareStates(original, branch, now)) {
+    for (const { text, id, change } of compareStates(original, branch, now)) {
+      if (change === 'DELETED' && this.unjudged.ids.has(id)) continue;
       if (differences.length < mostDifferences) differences.push(this.cut(text));
       else moreDifferences++;
     }
@@ -180,6 +189,11 @@ export class WhatIfReport extends BranchCounts implements BranchReport {
       ...(why === undefined ? {} : { notComplete: why }),
     };
   }
+}
+
+function noteTexts(value: unknown, texts: Set<string>): void {
+  if (typeof value === 'string') texts.add(value);
+  else if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) noteTexts(one, texts);
 }
 
 const cutAt = (revision: number): string =>

@@ -121,6 +121,12 @@ class WhatIfRequest extends OrganizationRequest {
     about: 'Revision from which the draft holds; from the founding if absent.',
   })
   from?: number;
+
+  @Uuid({
+    optional: true,
+    about: 'A waiting activity that the question is about: users who may vote on it may ask, too.',
+  })
+  activityId?: string;
 }
 
 /** What would have become of an organization. */
@@ -173,10 +179,11 @@ export const whatIf = defineQuery({
   path: 'what_if',
   summary:
     'What a draft of policies, tags, quorum or users would have changed in the whole history: each request is decided again as if it ' +
-    'had held, newly allowed ones first; for members of the root quorum.',
+    'had held, newly allowed ones first; for members of the root quorum, and users who may vote on `activityId`.',
   request: WhatIfRequest,
   response: WhatIfResponse,
   readsHistory: true,
+  isForVoters: true,
   answer({ organizationId, draft, from }, { whatIf: ask, now, callerOrganizationId }) {
     return ask({
       organizationId,

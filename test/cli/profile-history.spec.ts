@@ -40,11 +40,17 @@ test('states, changes and events are those that the coordinator shows', async ()
   expect({ code: state.code, error: state.error }).toEqual({ code: 0, error: '' });
   expect(state.out).toMatch(new RegExp(`^organization ${coordinator.organizationId} at ${last}, after `));
   expect(state.out).toContain('userName: Alice');
-  expect(await user.json(['replay', ...ofProfile, '--at', '0'])).toMatchObject({ at: { revision: '0' } });
+  type State = { at: number; eventId: string; users: { userId: string; userName: string }[]; organization: object };
+  const shape = await user.json<State>(['replay', ...ofProfile, '--at', 'end']);
+  // As `replay` on the store has it.
+  expect(shape).toMatchObject({ at: Number(last), eventId: events.at(-1)!.id, organization: {} });
+  expect(shape.users.map(({ userName }) => userName)).toContain('Alice');
 
   const { out } = await user.types(['replay', ...ofProfile, '--diff', events.at(-3)!.id]);
   expect(out).toMatch(new RegExp(`^organization \\S+ from ${Number(last) - 2} to ${last}\\n`));
   expect(out).toContain("policy 'nobody signs' was created");
+  const changes = await user.json(['replay', ...ofProfile, '--diff', events.at(-3)!.id]);
+  expect(changes).toMatchObject({ from: Number(last) - 2, to: Number(last) });
 
   const stepped = await user.types(['replay', ...ofProfile, '--step', '--from', events.at(-3)!.id]);
   expect([...stepped.out.matchAll(/^\d+ {2}(\w+)/gm)].map(([, type]) => type)).toEqual([

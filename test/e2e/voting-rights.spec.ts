@@ -141,6 +141,18 @@ describe('members of the root quorum', () => {
     expect(denial(await refusal(rename())).message).toContain('denied this action');
   });
 
+  test('are told which policies their approval would override', async () => {
+    const asked = await rename();
+    await deny();
+    await foundQuorum();
+    const { waitsFor } = await read(cat.client, asked.id);
+    expect(waitsFor!.text).toMatch(
+      /from the root quorum \(.*\); this would override the denial of policy "no renaming"\.$/,
+    );
+    expect(waitsFor!.overrides).toEqual([{ policyId: textLike('-'), policyName: 'no renaming' }]);
+    expect((await read(bob.client, asked.id)).waitsFor?.policies ?? []).toEqual([]);
+  });
+
   test('allow what no policy allows any more', async () => {
     const asked = await rename();
     const { policies } = await coordinator.client.query<{ policies: { policyId: string; condition?: string }[] }>(
@@ -152,6 +164,23 @@ describe('members of the root quorum', () => {
     await foundQuorum(1);
     expect((await cat.client.approve(asked.fingerprint)).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
+});
+
+test('who may vote on an activity may ask about it, and nobody else', async () => {
+  const outsider = await coordinator.createUser('Eve');
+  await foundQuorum();
+  const { id: activityId } = await rename();
+  const queries = [
+    ['explain_activity', { activityId }],
+    ['list_minimal_approvers', { activityId }],
+    ['what_if', { activityId, draft: { withoutUsers: ['nobody'] } }],
+  ] as const;
+  for (const [path, parameters] of queries) {
+    for (const { client } of [ann, bob, cat]) expect(await client.query(path, parameters)).toBeDefined();
+    expect(await refusal(outsider.client.query(path, parameters))).toMatchObject({ status: 403, code: 7 });
+  }
+  const draft = { withoutUsers: ['nobody'] };
+  expect(await refusal(bob.client.query('what_if', { draft }))).toMatchObject({ status: 403, code: 7 });
 });
 
 describe('nobody can veto a change about themselves', () => {
