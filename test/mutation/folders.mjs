@@ -19,7 +19,12 @@ export const folders = {
   },
   decide: {
     mutate: 'src/decide',
-    specs: ['test/decide/*.spec.ts', 'test/activities/*.spec.ts'],
+    specs: [
+      'test/decide/*.spec.ts',
+      'test/activities/*.spec.ts',
+      'test/engine/@(attempts|requests|sub-organizations).spec.ts',
+      'test/e2e/@(consensus|explained|invitations|quorum-members|requests|sub-organizations).spec.ts',
+    ],
     least: 88,
   },
   stamps: {
