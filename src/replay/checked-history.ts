@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Founding } from '../decide/found-organization.js';
-import { credentialsOf } from '../domain/organization/credentials-of-users.js';
 import { isSealed } from '../domain/sealable.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import type { Registry } from '../decide/registry.js';
@@ -340,8 +339,7 @@ export class History {
     const denial = recorded.data as DenialEvent['data'];
     const isRedacted = (recorded.metadata as EventMetadata).redacted === true;
     const isWhole = fingerprintOf(Buffer.from(denial.message)) === denial.fingerprint;
-    const problem =
-      isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(recorded.stream, denial);
+    const problem = isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(denial);
     if (problem !== undefined) this.found(recorded, problem);
     if (denial.publicKey === undefined || isSealed(denial.message) || !isWhole) {
       this.counts.stampsNotKept++;
@@ -356,8 +354,8 @@ export class History {
   }
 
   /** What a denial says besides the stamped body has to follow from it. */
-  private problemWithDenial(stream: string, denial: DenialEvent['data']): string | undefined {
-    const { message, fingerprint, type, timestampMs, userId, publicKey, credentialId, scheme } = denial;
+  private problemWithDenial(denial: DenialEvent['data']): string | undefined {
+    const { message, fingerprint, type, timestampMs } = denial;
     if (fingerprintOf(Buffer.from(message)) !== fingerprint) {
       // One code unit less if the last character was half of a pair.
       return message.length >= longestDeniedMessage - 1 ? undefined : 'its fingerprint is not that of its message';
@@ -366,15 +364,7 @@ export class History {
     if (signed['type'] !== type || signed['timestampMs'] !== timestampMs) {
       return `what was signed is \`${String(signed['type'])}\` at ${String(signed['timestampMs'])}`;
     }
-    if (scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256') return undefined;
-    const followed = this.organizations.get(stream.replace(/^denials-/, ''));
-    if (!followed || followed.isLost) return undefined;
-    const { organization } = followed.redeciding.folded();
-    const isTheirs = (key: { readonly publicKey: string; readonly credentialId?: string | undefined }) =>
-      credentialId === undefined ? key.publicKey === publicKey : key.credentialId === credentialId;
-    const owners = [...organization.users.values()].filter((user) => credentialsOf(user).some(isTheirs));
-    const isOther = owners.length > 0 && !owners.some((user) => user.userId === userId);
-    return isOther ? `user \`${userId}\` does not have the credential that stamped it` : undefined;
+    return undefined;
   }
 
   /** Makes the decision again that an organization's last events belong to. */

@@ -253,6 +253,7 @@ describe('the activity envelope', () => {
             approverIds: [furnished.alice.userId],
           },
         ],
+        rootQuorum: { approvalsMissing: 1, approverIds: [anyText] },
         text: textLike(/^Waiting for 1 more approval from "Alice" \(policy "Carol asks, Alice agrees": /),
       },
     });

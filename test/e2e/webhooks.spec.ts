@@ -345,12 +345,16 @@ test('approvers are notified once by mail that an activity is waiting', async ()
   const waiting = await rename('Ann who waits');
   await bob.client.approve(waiting.fingerprint);
   const other = await rename('Ann who waits again');
-  await until('both notices are sent', () => coordinator.messages().length >= before + 2);
+  await until('all notices are sent', () => coordinator.messages().length >= before + 4);
   const notices = coordinator.messages().slice(before);
-  expect(notices.map(({ channel, to, subject }) => [channel, to, subject])).toEqual([
-    ['email', 'bob@example.com', 'Your vote is needed in Root organization'],
-    ['email', 'bob@example.com', 'Your vote is needed in Root organization'],
-  ]);
-  for (const [index, { id }] of [waiting, other].entries()) expect(notices[index]!.text).toContain(id);
+  const subject = 'Your vote is needed in Root organization';
+  for (const { id } of [waiting, other]) {
+    const about = notices.filter(({ text }) => text.includes(id));
+    expect(about.map((notice) => [notice.channel, notice.to, notice.subject]).toSorted()).toEqual([
+      ['email', 'bob@example.com', subject],
+      // A member of the root quorum may vote on whatever waits.
+      ['email', 'told@example.com', subject],
+    ]);
+  }
   expect(notices[0]!.text).toContain('Ann');
 });
