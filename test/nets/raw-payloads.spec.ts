@@ -20,14 +20,16 @@ import { unsignedSolana } from '../../src/transactions/unsigned-solana.js';
 import { unsignedTron } from '../../src/transactions/unsigned-tron.js';
 import { validate } from '../../src/wire/validate.js';
 import { Signers } from '../activities/signing/signers.js';
+import { isLong } from '../long.js';
 
 /*
  * A raw payload is never decided more permissively than the transaction that its signature is valid for. Each
  * transaction is made and each signature checked by libraries that the product does not use.
  */
 
-const transactions = 2_000;
-const long = 600_000;
+/** Of each chain. */
+const transactions = isLong ? 2_000 : 150;
+const long = isLong ? 900_000 : 120_000;
 const scripts = ['P2PKH', 'P2SH', 'P2WPKH', 'P2WSH', 'P2TR'] as const;
 const path = "m/44'/60'/0'/0/0";
 const token = '0x6b175474e89094c44da98b954eedeac495271d0f';
