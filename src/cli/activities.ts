@@ -160,7 +160,7 @@ export async function reviewed(client: ActivityClient, activityId: string): Prom
   return { activity, request: await signedRequest(activity, client.organizationId) };
 }
 
-export const isFingerprint = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text);
+const isFingerprint = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text);
 
 /**
  * The fingerprint to vote on. It says itself what it stands for; of an id, only the coordinator says so. What has that id is

@@ -27,7 +27,7 @@ export class ApiError extends Error {
 }
 
 /** A response to a submit or a vote that is about another activity. */
-export class UnexpectedActivity extends Error {}
+class UnexpectedActivity extends Error {}
 
 /** Someone who stamps requests with an API key and sends them over real HTTP. */
 export class StampingClient {
