@@ -23,11 +23,13 @@ export class YamlFile {
     readonly name: string,
     private readonly text: string,
   ) {
-    this.document = parseDocument(text, { lineCounter: this.lines, intAsBigInt: true });
+    // The library compares each key with every other one, which takes minutes for a file of keys.
+    this.document = parseDocument(text, { lineCounter: this.lines, intAsBigInt: true, uniqueKeys: false });
     for (const { message, pos } of this.document.errors) this.add(pos[0], message.split(' at line ')[0]!);
     visit(this.document, {
       Alias: (_key, { source, range }) =>
         this.add(range?.[0] ?? 0, `\`*${source}\` is an alias: write out what it stands for`),
+      Map: (_key, { items }) => this.addRepeated(items.map(({ key }) => key)),
     });
   }
 
@@ -63,6 +65,15 @@ export class YamlFile {
       this.mistakes.push({ ...this.mistakes[length - 1]!, text });
     }
     return length >= mostMistakes;
+  }
+
+  private addRepeated(keys: readonly unknown[]): void {
+    const seen = new Set<unknown>();
+    for (const key of keys) {
+      if (!isScalar(key)) continue;
+      if (seen.has(key.value)) this.add(key.range?.[0] ?? 0, `\`${String(key.value)}\` stands here twice`);
+      seen.add(key.value);
+    }
   }
 
   private add(offset: number, text: string): void {
