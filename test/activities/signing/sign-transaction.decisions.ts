@@ -178,7 +178,7 @@ describe('sign_transaction', () => {
     });
   });
 
-  const program = 'Stake11111111111111111111111111111111111111';
+  const program = 'Vote111111111111111111111111111111111111111';
   const receiver = 'SysvarRent111111111111111111111111111111111';
   const memo: Instruction = { programAddress: solanaAddress(program), data: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9) };
 
