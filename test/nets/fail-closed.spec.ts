@@ -323,6 +323,8 @@ const readsOfGone = {
     'Wallet.imported': 'wallet.imported',
     'Wallet.exported': 'wallet.exported',
     'WalletAccount.address': `wallet_account.address == '${good}'`,
+    'WalletAccount.path_indexes': 'wallet_account.path_indexes[0] == 44',
+    'WalletAccount.path_hardened': 'wallet_account.path_hardened[0] == true',
   }),
   privateKey: (id: string, tagId: string) => ({
     'PrivateKey.id': `private_key.id == '${id}'`,
