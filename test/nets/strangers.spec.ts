@@ -68,8 +68,6 @@ const parentsOnly: Readonly<Record<string, string>> = {
   get_event: 'the parent has not enabled it',
   get_organization_state: 'the parent has not enabled it',
   compare_states: 'the parent has not enabled it',
-  explain_activity: 'the parent has not enabled it',
-  list_minimal_approvers: 'the parent has not enabled it',
   lint_policies: 'the parent has not enabled it',
   what_if: 'the parent has not enabled it',
 };
