@@ -224,7 +224,9 @@ describe('a waiting activity says what it waits for', () => {
       outcome: 'false',
     };
     const waitsFor = {
-      text: `Waiting for 1 more approval from "Bob" or "Carol the boss" (policy "two people sign": ${clause.text}).`,
+      text:
+        `Waiting for 1 more approval from "Bob" or "Carol the boss" (policy "two people sign": ${clause.text}); ` +
+        'or 1 more approval from the root quorum ("Root user").',
       policies: [
         {
           policyId,
@@ -234,6 +236,7 @@ describe('a waiting activity says what it waits for', () => {
           approverIds: [bob.userId, carol.userId],
         },
       ],
+      rootQuorum: { approvalsMissing: 1, approverIds: [coordinator.root.userId] },
     };
     expect(asked.waitsFor).toEqual(waitsFor);
     expect((await read(bob.client, asked.id)).waitsFor).toEqual(waitsFor);
@@ -572,10 +575,10 @@ describe('approvers see what they approve', () => {
     expect(facts).toEqual(
       expect.arrayContaining([
         { name: 'Function', value: 'transfer' },
-        { name: 'dst', value: receiver },
-        { name: 'note', value: `"${'A'.repeat(200)}…"` },
-        { name: 'wads[0]', value: '1' },
-        { name: 'wads[1]', value: '2' },
+        { name: 'argument.dst', value: receiver },
+        { name: 'argument.note', value: `"${'A'.repeat(200)}…"` },
+        { name: 'argument.wads[0]', value: '1' },
+        { name: 'argument.wads[1]', value: '2' },
       ]),
     );
     const mail = await mailTo('bob@example.com');
@@ -607,12 +610,12 @@ describe('approvers see what they approve', () => {
       condition: "activity.kind == 'SIGN_RAW_PAYLOAD'",
       consensus: 'approvers.count() >= 2',
     });
-    const sign = (payload: string, encoding: string) =>
+    const sign = (payload: string, encoding: string, signWith = wallet.addresses[0]!) =>
       alice.client.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
-        signWith: wallet.addresses[0]!,
+        signWith,
         payload,
         encoding,
-        hashFunction: 'HASH_FUNCTION_NO_OP',
+        hashFunction: signWith.startsWith('0x') ? 'HASH_FUNCTION_NO_OP' : 'HASH_FUNCTION_NOT_APPLICABLE',
       } as never);
     const asked = await sign(JSON.stringify(typed), 'PAYLOAD_ENCODING_EIP712');
     expect(asked.decoded).toEqual([
@@ -633,9 +636,10 @@ describe('approvers see what they approve', () => {
     expect(mail.text).toContain(asked.decoded![0]!.text);
     expect(`${mail.text} ${mail.html}`).not.toMatch(/evil|Permit|memo/i);
 
-    const blind = await sign('ab'.repeat(32), 'PAYLOAD_ENCODING_HEXADECIMAL');
+    // On Solana: a digest for the Ethereum address would be denied, since it may be that of too much.
+    const blind = await sign('ab'.repeat(32), 'PAYLOAD_ENCODING_HEXADECIMAL', wallet.addresses[1]);
     expect(blind.decoded).toEqual([
-      { text: 'Something that could not be decoded.', facts: [], notDecoded: textLike(/raw bytes/) },
+      { text: 'Something that could not be decoded.', facts: [], notDecoded: textLike(/cannot be decoded as one/) },
     ]);
   });
 
