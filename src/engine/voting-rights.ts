@@ -1,8 +1,7 @@
-import { saysNow, toSignOf, waitsFor } from '../decide/explain.js';
-import type { WaitsFor } from '../decide/waits-for.js';
+import { saysNow, toSignOf } from '../decide/explain.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
-import { decodedForMail, decodedOf } from '../domain/policy/decoded.js';
-import type { Decoded, DecodedFact } from '../domain/policy/decoded/account.js';
+import { decodedForMail } from '../domain/policy/decoded.js';
+import type { DecodedFact } from '../domain/policy/decoded/account.js';
 import { clausesOf, ReadFirst, type Basis } from '../decide/basis.js';
 import { approversOf, rightsOf, rightsOfAnybody } from '../decide/rights.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
@@ -12,21 +11,7 @@ import type { ClausesRead } from '../domain/policy/language.js';
 import { decisionSteps, decodingSteps, Meter, weights, type Steps } from '../domain/steps.js';
 import type { ToReadAhead } from '../activities/define-activity.js';
 import { basisOf, readElsewhere, type BasisPorts } from './basis.js';
-
-/** What a user may do about an activity; `notComputed` if finding out would have taken too long. */
-export interface Rights {
-  readonly canApprove: boolean;
-  readonly canReject: boolean;
-  readonly notComputed?: true;
-  /** What one waiting activity waits for, if there are steps left to find out. */
-  readonly waitsFor?: WaitsFor;
-  /** What it would sign, decoded. */
-  readonly decoded?: readonly Decoded[];
-  /** Neither was computed, because the steps of the page are used up. */
-  readonly waitsForNotComputed?: true;
-}
-
-type Words = Pick<Rights, 'waitsFor' | 'decoded' | 'waitsForNotComputed'>;
+import { decodedIn, wordsOf, type Rights, type Words } from './told-rights.js';
 
 /**
  * Maximum steps for what the activities on one page wait for and would sign: 20 ms. Rights on all of them are computed
@@ -255,16 +240,4 @@ export class VotingRights {
 function openToMember(organization: OrganizationView, activityId: string, userId: string): OpenActivity | undefined {
   const isMember = organization.users.has(userId) && !isAuthProxyUser(organization, userId);
   return isMember && !organization.isDeleted ? organization.openActivities.get(activityId) : undefined;
-}
-
-function wordsOf(basis: Basis, open: OpenActivity, userId: string): Words | undefined {
-  const missing = waitsFor(basis, open, userId);
-  if (!missing) return undefined;
-  const decoded = decodedIn(basis, open);
-  return { waitsFor: missing, ...(decoded ? { decoded } : {}) };
-}
-
-function decodedIn(basis: Basis, activity: Pick<OpenActivity, 'type' | 'intent'>): readonly Decoded[] | undefined {
-  const toSign = toSignOf(basis, activity);
-  return toSign && decodedOf(toSign);
 }
