@@ -85,10 +85,7 @@ test('a draft that cannot hold is refused, with what is wrong', async () => {
     refusal(coordinator.client.query('what_if', { draft, ...(from === undefined ? {} : { from }) }));
   expect(await refused({ policies: [{ ...open.policies[0], condition: 'activity.kin == 1' }] })).toMatchObject({
     status: 400,
-    details: [
-      { fieldViolations: [{ field: 'policies[0].condition' }] },
-      { turnkeyErrorCode: 'REQUEST_INVALID' },
-    ],
+    details: [{ fieldViolations: [{ field: 'policies[0].condition' }] }, { turnkeyErrorCode: 'REQUEST_INVALID' }],
   });
   expect(await refused({})).toMatchObject({ status: 400 });
   const many = Array.from({ length: 10_000 }, (_, at) => ({ policyName: `policy ${at}`, effect: 'EFFECT_ALLOW' }));

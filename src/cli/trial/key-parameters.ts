@@ -175,7 +175,10 @@ function plainPayload({ facts, given }: Making) {
 }
 
 /** What policies cannot see of what `plainPayload` signs. */
-function hiddenBy(hashFunction: (typeof hashFunctions)[number], isOfEthereum: boolean): Readonly<Record<string, PolicyValue>> {
+function hiddenBy(
+  hashFunction: (typeof hashFunctions)[number],
+  isOfEthereum: boolean,
+): Readonly<Record<string, PolicyValue>> {
   const hidden = new Unreadable('the payload holds only hashes');
   const eth = { tx: hidden, eip_712: hidden, eip_7702_authorization: hidden };
   const tx = { tx: hidden };

@@ -16,7 +16,13 @@ test('a hundred facts of one payload are shown, its own first, and that there ar
   const [told] = decodedOf({ resources: calling(args) });
   expect(told?.facts).toHaveLength(100);
   expect(told?.facts.map(({ name }) => name).slice(0, 7)).toEqual([
-    'To', 'Value', 'Chain', 'Function', 'Nonce', 'Type', 'argument.arg0',
+    'To',
+    'Value',
+    'Chain',
+    'Function',
+    'Nonce',
+    'Type',
+    'argument.arg0',
   ]);
   expect(told?.notDecoded).toMatch(/\d+ or more details are not shown/);
 });
