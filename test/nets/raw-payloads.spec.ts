@@ -180,7 +180,7 @@ const isEcdsa = ({ r, s }: Signature, digest: Uint8Array): boolean =>
   secp256k1.verify(bytesOf(r + s), digest, publicKey, { prehash: false });
 
 const amount = fc.oneof(fc.constantFrom(0n, 1n, 5n), fc.bigInt(0n, 2n ** 62n));
-const address = fc.constantFrom(token, `0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`) as fc.Arbitrary<`0x${string}`>;
+const address = fc.constantFrom<`0x${string}`>(token, `0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`);
 
 test(
   'Ethereum',

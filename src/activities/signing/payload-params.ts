@@ -108,7 +108,9 @@ export function payloadReader<Intent extends RawIntent>(
       const describe = describer(key, organization);
       return read(intent, key, organization).distinct.map(({ field, content = {} }) => ({
         name: field,
-        resources: Object.assign({ ...resources }, content.resources, ...(content.transactions ?? []).map(describe)),
+        resources: (content.transactions ?? [])
+          .map(describe)
+          .reduce((all, one) => ({ ...all, ...one }), { ...resources, ...content.resources }),
       }));
     },
 

@@ -137,52 +137,52 @@ describe('policies read a raw payload as', () => {
   });
 
   it.each<[string, Key, () => Uint8Array, string, Expected]>([
-    ['an Ethereum transaction', 'ethereum', () => legacy, KECCAK256!, { 'eth.tx': 'read' }],
-    ['a typed Ethereum transaction', 'ethereum', () => eip1559, KECCAK256!, { 'eth.tx': 'read' }],
-    ['an authorization', 'ethereum', () => authorization, KECCAK256!, { 'eth.eip_7702_authorization': 'read' }],
-    ['a Tron transaction', 'ethereum', () => tron, SHA256!, { 'tron.tx': 'read' }],
-    ['a Bitcoin transaction', 'ethereum', () => legacyPreimage(1), SHA256!, { 'bitcoin.tx': 'read' }],
+    ['an Ethereum transaction', 'ethereum', () => legacy, KECCAK256, { 'eth.tx': 'read' }],
+    ['a typed Ethereum transaction', 'ethereum', () => eip1559, KECCAK256, { 'eth.tx': 'read' }],
+    ['an authorization', 'ethereum', () => authorization, KECCAK256, { 'eth.eip_7702_authorization': 'read' }],
+    ['a Tron transaction', 'ethereum', () => tron, SHA256, { 'tron.tx': 'read' }],
+    ['a Bitcoin transaction', 'ethereum', () => legacyPreimage(1), SHA256, { 'bitcoin.tx': 'read' }],
     [
       'a Bitcoin transaction of any version',
       'ethereum',
       () => legacyPreimage(1, 7e8),
-      SHA256!,
+      SHA256,
       { 'bitcoin.tx': 'read' },
     ],
-    ['a Solana message', 'solana', () => message, NONE!, { 'solana.tx': 'read' }],
-    ['a Solana message of version 0', 'solana', () => versionZero, NONE!, { 'solana.tx': 'read' }],
+    ['a Solana message', 'solana', () => message, NONE, { 'solana.tx': 'read' }],
+    ['a Solana message of version 0', 'solana', () => versionZero, NONE, { 'solana.tx': 'read' }],
 
-    ['a digest', 'ethereum', () => keccak_256(legacy), NO_OP!, hidden],
-    ['a digest for BIP-340', 'taproot', () => keccak_256(legacy), NO_OP!, { 'bitcoin.tx': 'unreadable' }],
-    ['a digest for BIP-340, by a Spark address', 'spark', () => sha256(tron), NO_OP!, { 'bitcoin.tx': 'unreadable' }],
+    ['a digest', 'ethereum', () => keccak_256(legacy), NO_OP, hidden],
+    ['a digest for BIP-340', 'taproot', () => keccak_256(legacy), NO_OP, { 'bitcoin.tx': 'unreadable' }],
+    ['a digest for BIP-340, by a Spark address', 'spark', () => sha256(tron), NO_OP, { 'bitcoin.tx': 'unreadable' }],
     [
       'the preimage of typed data',
       'ethereum',
       () => typedDataPreimage,
-      KECCAK256!,
+      KECCAK256,
       {
         'eth.tx': 'unreadable',
         'eth.eip_712': 'unreadable',
         'eth.eip_7702_authorization': 'unreadable',
       },
     ],
-    ['the first of two hashes', 'ethereum', () => sha256(legacyPreimage(1)), SHA256!, { 'bitcoin.tx': 'unreadable' }],
-    ['a preimage of BIP-143', 'ethereum', () => segwitPreimage, SHA256!, { 'bitcoin.tx': 'unreadable' }],
+    ['the first of two hashes', 'ethereum', () => sha256(legacyPreimage(1)), SHA256, { 'bitcoin.tx': 'unreadable' }],
+    ['a preimage of BIP-143', 'ethereum', () => segwitPreimage, SHA256, { 'bitcoin.tx': 'unreadable' }],
     [
       'a preimage of BIP-341',
       'taproot',
       () => concat(taprootTag, taprootTag, taprootMessage),
-      SHA256!,
+      SHA256,
       {
         'bitcoin.tx': 'unreadable',
       },
     ],
-    ['a message of BIP-341', 'taproot', () => taprootMessage, SHA256!, { 'bitcoin.tx': 'unreadable' }],
+    ['a message of BIP-341', 'taproot', () => taprootMessage, SHA256, { 'bitcoin.tx': 'unreadable' }],
     ...sighashTypes.map((type): [string, Key, () => Uint8Array, string, Expected] => [
       `a part of a Bitcoin transaction, sighash type ${type}`,
       'ethereum',
       () => legacyPreimage(type),
-      SHA256!,
+      SHA256,
       { 'bitcoin.tx': 'unreadable' },
     ]),
 
@@ -190,7 +190,7 @@ describe('policies read a raw payload as', () => {
       'an Ethereum transaction and more',
       'ethereum',
       () => concat(legacy, Uint8Array.of(0)),
-      KECCAK256!,
+      KECCAK256,
       {
         'eth.tx': 'unreadable',
       },
@@ -199,15 +199,15 @@ describe('policies read a raw payload as', () => {
       'a typed one and more',
       'ethereum',
       () => concat(eip1559, Uint8Array.of(0)),
-      KECCAK256!,
+      KECCAK256,
       { 'eth.tx': 'unreadable' },
     ],
-    ['one of fewer fields', 'ethereum', () => RLP.encode([1n, 2n, 3n]), KECCAK256!, { 'eth.tx': 'unreadable' }],
+    ['one of fewer fields', 'ethereum', () => RLP.encode([1n, 2n, 3n]), KECCAK256, { 'eth.tx': 'unreadable' }],
     [
       'one of an unknown type',
       'ethereum',
       () => concat(Uint8Array.of(0x71), legacy),
-      KECCAK256!,
+      KECCAK256,
       {
         'eth.tx': 'unreadable',
       },
@@ -216,7 +216,7 @@ describe('policies read a raw payload as', () => {
       'a signed one',
       'ethereum',
       () => RLP.encode([3n, 1n, 21000n, bytes(to), 1n, '', 27n, 5n, 6n]),
-      KECCAK256!,
+      KECCAK256,
       {
         'eth.tx': 'unreadable',
       },
@@ -225,7 +225,7 @@ describe('policies read a raw payload as', () => {
       'an authorization and more',
       'ethereum',
       () => concat(authorization, Uint8Array.of(0)),
-      KECCAK256!,
+      KECCAK256,
       {
         'eth.tx': 'unreadable',
         'eth.eip_7702_authorization': 'unreadable',
@@ -235,7 +235,7 @@ describe('policies read a raw payload as', () => {
       'a Tron transaction and more',
       'ethereum',
       () => concat(tron, bytes('9a0101ff')),
-      SHA256!,
+      SHA256,
       {
         'tron.tx': 'unreadable',
       },
@@ -244,7 +244,7 @@ describe('policies read a raw payload as', () => {
       'a Solana message and more',
       'solana',
       () => concat(message, Uint8Array.of(0)),
-      NONE!,
+      NONE,
       {
         'solana.tx': 'unreadable',
       },
@@ -253,7 +253,7 @@ describe('policies read a raw payload as', () => {
       'a Solana message of a later version',
       'solana',
       () => concat(Uint8Array.of(0x81), message),
-      NONE!,
+      NONE,
       {
         'solana.tx': 'unreadable',
       },
@@ -262,26 +262,26 @@ describe('policies read a raw payload as', () => {
       'a Solana message that another key signs',
       'solana',
       () => message.map((byte, at) => (at === 4 ? 1 : byte)),
-      NONE!,
+      NONE,
       {
         'solana.tx': 'unreadable',
       },
     ],
 
-    ['plain text', 'ethereum', () => text('hello'), KECCAK256!, {}],
-    ['text that does not begin in ASCII', 'ethereum', () => text('Äpfel, 苹果'), KECCAK256!, {}],
-    ['text as long as its first byte would say', 'ethereum', () => text('Äpf'), KECCAK256!, {}],
-    ['text', 'ethereum', () => text('\nhello'), SHA256!, {}],
-    ['a transaction under the hash of another chain', 'ethereum', () => eip1559, SHA256!, {}],
-    ['a Tron transaction under the hash of another chain', 'ethereum', () => tron, KECCAK256!, {}],
-    ['a digest that is hashed again', 'ethereum', () => keccak_256(legacy).fill(7, 0, 2), KECCAK256!, {}],
-    ['a personal message', 'ethereum', () => bytes(toPrefixedMessage('hello')), KECCAK256!, {}],
-    ['a Solana text', 'solana', () => text('sign in to the shop'), NONE!, {}],
-    ['a Solana text that begins with control characters', 'solana', () => text('\n\t\thello'.repeat(50)), NONE!, {}],
-    ['an off-chain message', 'solana', () => concat(bytes('ff'), text('solana offchain'), message), NONE!, {}],
-    ['bytes of a key that no such chain has', 'p256', () => legacy, KECCAK256!, {}],
-    ['a digest of a key that no such chain has', 'p256', () => keccak_256(legacy), NO_OP!, {}],
-    ['bytes for BIP-340', 'taproot', () => legacy, KECCAK256!, {}],
+    ['plain text', 'ethereum', () => text('hello'), KECCAK256, {}],
+    ['text that does not begin in ASCII', 'ethereum', () => text('Äpfel, 苹果'), KECCAK256, {}],
+    ['text as long as its first byte would say', 'ethereum', () => text('Äpf'), KECCAK256, {}],
+    ['text', 'ethereum', () => text('\nhello'), SHA256, {}],
+    ['a transaction under the hash of another chain', 'ethereum', () => eip1559, SHA256, {}],
+    ['a Tron transaction under the hash of another chain', 'ethereum', () => tron, KECCAK256, {}],
+    ['a digest that is hashed again', 'ethereum', () => keccak_256(legacy).fill(7, 0, 2), KECCAK256, {}],
+    ['a personal message', 'ethereum', () => bytes(toPrefixedMessage('hello')), KECCAK256, {}],
+    ['a Solana text', 'solana', () => text('sign in to the shop'), NONE, {}],
+    ['a Solana text that begins with control characters', 'solana', () => text('\n\t\thello'.repeat(50)), NONE, {}],
+    ['an off-chain message', 'solana', () => concat(bytes('ff'), text('solana offchain'), message), NONE, {}],
+    ['bytes of a key that no such chain has', 'p256', () => legacy, KECCAK256, {}],
+    ['a digest of a key that no such chain has', 'p256', () => keccak_256(legacy), NO_OP, {}],
+    ['bytes for BIP-340', 'taproot', () => legacy, KECCAK256, {}],
   ])('%s', (_name, key, payload, hash, expected) => {
     const intent = request(key, payload(), hash);
     expect(outcomes(signers.resources(signRawPayload, intent))).toEqual(expected);
@@ -300,10 +300,10 @@ describe('policies read a raw payload as', () => {
       });
     const asPayload = (key: Key, payload: Uint8Array, hash: string) =>
       signers.resources(signRawPayload, request(key, payload, hash));
-    expect(asPayload('ethereum', eip1559, KECCAK256!)).toEqual(asTransaction('ethereum', 'ETHEREUM', eip1559));
-    expect(asPayload('solana', message, NONE!)).toEqual(asTransaction('solana', 'SOLANA', serialized));
-    expect(asPayload('ethereum', tron, SHA256!)['tron']).toHaveProperty('tx.contract.0.amount', 5n);
-    const { eth } = asPayload('ethereum', authorization, KECCAK256!);
+    expect(asPayload('ethereum', eip1559, KECCAK256)).toEqual(asTransaction('ethereum', 'ETHEREUM', eip1559));
+    expect(asPayload('solana', message, NONE)).toEqual(asTransaction('solana', 'SOLANA', serialized));
+    expect(asPayload('ethereum', tron, SHA256)['tron']).toHaveProperty('tx.contract.0.amount', 5n);
+    const { eth } = asPayload('ethereum', authorization, KECCAK256);
     expect(eth).toEqual({ eip_7702_authorization: { address: to, chain_id: 1n, nonce: 7n } });
     expect(hashAuthorization({ address: to, chainId: 1, nonce: 7 })).toBe(
       `0x${Buffer.from(keccak_256(authorization)).toString('hex')}`,
@@ -311,7 +311,7 @@ describe('policies read a raw payload as', () => {
   });
 
   it('what a legacy Bitcoin signature covers', () => {
-    const { bitcoin } = signers.resources(signRawPayload, request('ethereum', legacyPreimage(1), SHA256!));
+    const { bitcoin } = signers.resources(signRawPayload, request('ethereum', legacyPreimage(1), SHA256));
     expect(bitcoin).toEqual({
       tx: {
         version: '2',
@@ -328,7 +328,7 @@ describe('policies read a raw payload as', () => {
     const payload = Buffer.from(raw).toString('latin1');
     expect(Buffer.from(payload).equals(Buffer.from(raw))).toBe(false);
     // Only ASCII is the same in UTF-8: a list of less than 0x80 bytes begins with a byte above it.
-    const intent = { ...request('solana', message, NONE!), encoding: 'PAYLOAD_ENCODING_TEXT_UTF8' };
+    const intent = { ...request('solana', message, NONE), encoding: 'PAYLOAD_ENCODING_TEXT_UTF8' };
     const ascii = Buffer.from(message.map((byte) => byte & 0x7f)).toString();
     expect(outcomes(signers.resources(signRawPayload, { ...intent, payload: ascii }))).toEqual({
       'solana.tx': 'unreadable',
@@ -373,9 +373,9 @@ describe('policies read a raw payload as', () => {
 
   it('a preimage that really is signed for taproot', async () => {
     const preimage = concat(taprootTag, taprootTag, taprootMessage);
-    const { r, s } = await signers.sign(signRawPayload, request('taproot', preimage, SHA256!));
+    const { r, s } = await signers.sign(signRawPayload, request('taproot', preimage, SHA256));
     const digest = schnorr.utils.taggedHash('TapSighash', taprootMessage);
-    const byDigest = await signers.sign(signRawPayload, request('taproot', digest, NO_OP!));
+    const byDigest = await signers.sign(signRawPayload, request('taproot', digest, NO_OP));
     expect([r, s]).toEqual([byDigest.r, byDigest.s]);
   });
 });
