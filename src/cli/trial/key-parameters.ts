@@ -123,9 +123,48 @@ async function walletsOf({ facts, resources }: Making) {
   };
 }
 
+/** How the bytes of a transaction become what its signature is over. Those of Bitcoin are of one input each. */
+const hashOf = {
+  eth: 'HASH_FUNCTION_KECCAK256',
+  solana: 'HASH_FUNCTION_NOT_APPLICABLE',
+  tron: 'HASH_FUNCTION_SHA256',
+} as const;
+
+/** The chain whose transaction policies see in a raw payload. */
+function transactionIn(facts: Making['facts']): keyof typeof hashOf | undefined {
+  return (['eth', 'solana', 'tron'] as const).find((chain) => {
+    const root = facts[chain];
+    if (root === undefined || root instanceof Doubt) return false;
+    const { tx } = recordIn(root, chain);
+    return tx !== undefined && !(tx instanceof Doubt) && Object.keys(recordIn(tx, `${chain}.tx`)).length > 0;
+  });
+}
+
+/** A transaction as a raw payload: the bytes that are hashed and signed. */
+async function rawTransactionOf(chain: keyof typeof hashOf, { facts, organization, resources, given }: Making) {
+  const encoding = 'PAYLOAD_ENCODING_HEXADECIMAL';
+  const hashFunction = hashOf[chain];
+  if ((given('encoding') ?? encoding) !== encoding || (given('hash_function') ?? hashFunction) !== hashFunction)
+    throw new NotExecuted(`nothing here makes a transaction of \`${chain}\` in such a payload`);
+  const { address, resources: real } = await resources.keyOf(facts, otherChains[chain]?.account);
+  const ofEthereum = () => {
+    const { unsignedTransaction, tx, read } = transactionWith(facts['eth']);
+    return { unsignedTransaction, tx: { ...tx, from: address }, reads: read === undefined ? [] : [read] };
+  };
+  const { unsignedTransaction, tx, reads } = chain === 'eth' ? ofEthereum() : transactionOf(chain, facts, address);
+  for (const read of reads) await upload(organization, read);
+  // On Solana, signatures come first: their number in a byte, and 64 bytes for each.
+  const signatures = chain === 'solana' ? 1 + 64 * Number.parseInt(unsignedTransaction.slice(0, 2), 16) : 0;
+  const payload = unsignedTransaction.slice(2 * signatures);
+  const seen: Readonly<Record<string, PolicyValue>> = { ...noChain, ...real, [chain]: { tx } };
+  return { payload, signWith: address, resources: seen, encoding, hashFunction } as const;
+}
+
 /** What is signed as it comes, or what describes itself. */
 async function payloadOf(making: Making) {
   const { facts, resources, given } = making;
+  const chain = transactionIn(facts);
+  if (chain) return rawTransactionOf(chain, making);
   const asked = recordIn(facts['eth'], 'eth');
   const described = describedBy(asked, given('encoding'));
   const { payload, encoding, hashFunction, chains, account } = described
