@@ -5,6 +5,7 @@ import { activityVersion, buildRegistry, newestIntent } from '../../dist/decide/
 import { resolveCaller } from '../../dist/decide/resolve-caller.js';
 import { decideSubmit } from '../../dist/decide/submit.js';
 import { takeOn } from '../../dist/engine/take-on.js';
+import { derivedId } from '../../dist/ledger/ids.js';
 
 /** Events of an activity that renames a user. */
 export const activityEvents = 3;
@@ -30,7 +31,8 @@ export function renamed(loaded, { userId, publicKey, signing }, now) {
   const fingerprint = fingerprintOf(Buffer.from(message));
   const activityId = randomUuid();
   const vote = {
-    ...{ voteId: randomUuid(), userId, selection: 'VOTE_SELECTION_APPROVED', message, fingerprint, scheme, signature },
+    voteId: derivedId(activityId, 'vote', userId, fingerprint),
+    ...{ userId, selection: 'VOTE_SELECTION_APPROVED', message, fingerprint, scheme, signature },
     ...{ credentialId: credential.id, publicKey },
   };
   const intent = newestIntent(version, parameters);
