@@ -1,3 +1,4 @@
+import { errorMessage } from './domain/errors.js';
 import { BadSetting } from './config/bad-setting.js';
 import { readConfig, type Config } from './config/config.js';
 import { environment } from './config/environment.js';
@@ -33,7 +34,7 @@ try {
   await start(config);
 } catch (error) {
   // One line that says what to do; our stack is of no use to the operator.
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorMessage(error);
   const message = error instanceof UnreadableEvent ? `${reason}; run countersign verify, and restore a backup` : reason;
   process.stderr.write(`countersign cannot start: ${message}\n`);
   process.exit(error instanceof BadSetting ? 2 : 1);

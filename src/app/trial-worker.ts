@@ -5,6 +5,7 @@
  * organization without a parent, or an address whose mail is read.
  */
 import { randomUUID } from 'node:crypto';
+import { errorMessage } from '../domain/errors.js';
 import { readConfig } from '../config/config.js';
 import { foundOrganization } from '../decide/found-organization.js';
 import { RetryingDelivery } from '../delivery/retrying.js';
@@ -87,6 +88,6 @@ async function take(told: Told): Promise<void> {
 }
 
 process.on('message', (told: Told) => {
-  void take(told).catch((error: unknown) => reply({ error: error instanceof Error ? error.message : String(error) }));
+  void take(told).catch((error: unknown) => reply({ error: errorMessage(error) }));
 });
 process.on('disconnect', () => process.exit());

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { errorMessage } from '../domain/errors.js';
 import { fieldsOfShape, type JsonSchema } from '../wire/json-schema.js';
 import { BadUsage } from './bad-usage.js';
 import type { CliCommand } from './command.js';
@@ -55,7 +56,7 @@ async function parametersIn(terminal: Terminal, file: string): Promise<Record<st
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new BadUsage(`${name} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new BadUsage(`${name} is not JSON: ${errorMessage(cause)}`, { cause });
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new BadUsage(`${name} must be a JSON object with the parameters`);

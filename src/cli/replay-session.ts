@@ -1,5 +1,6 @@
 import { emitKeypressEvents, type Key } from 'node:readline';
 import type { ReadStream } from 'node:tty';
+import { errorMessage } from '../domain/errors.js';
 import type { Registry } from '../decide/registry.js';
 import { compareStates } from '../replay/compare-states.js';
 import { tellEvent } from '../replay/event-story.js';
@@ -150,7 +151,7 @@ export class ReplaySession {
       try {
         await this.go(await revisionOf(this.replayed, typed.trim()));
       } catch (error) {
-        this.message = error instanceof Error ? error.message : String(error);
+        this.message = errorMessage(error);
       }
     } else if (text !== undefined && printable(text) === text) this.typed = typed + text;
   }

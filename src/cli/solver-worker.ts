@@ -1,3 +1,4 @@
+import { errorMessage } from '../domain/errors.js';
 /** The solver, in a process of its own: its threads end only with the process. */
 
 type Answer = { readonly answer: string } | { readonly error: string } | { readonly isMissing: true };
@@ -38,7 +39,7 @@ async function start(): Promise<void> {
     void memory
       .async_call(call)
       .then((answer) => reply({ answer }))
-      .catch((error: unknown) => reply({ error: error instanceof Error ? error.message : String(error) }))
+      .catch((error: unknown) => reply({ error: errorMessage(error) }))
       .finally(() => {
         memory._free(at);
         Z3.del_context(context);

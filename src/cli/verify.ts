@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { errorMessage } from '../domain/errors.js';
 import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import type { EventReader } from '../ledger/event-store.js';
@@ -103,7 +104,7 @@ async function rowsBeside(
   try {
     return await RowsAgain.beside(file, store);
   } catch (error) {
-    return `${file}: ${error instanceof Error ? error.message : String(error)}`;
+    return `${file}: ${errorMessage(error)}`;
   }
 }
 
@@ -125,7 +126,7 @@ async function savedHeads(file: string, isNew: boolean): Promise<SavedHeads> {
   try {
     return await SavedHeads.read(file, isNew);
   } catch (error) {
-    throw new BadUsage(error instanceof Error ? error.message : String(error));
+    throw new BadUsage(errorMessage(error));
   }
 }
 

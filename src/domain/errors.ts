@@ -117,3 +117,8 @@ export function invalidFields(violations: readonly { field: string; description:
     details: [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }],
   });
 }
+
+/** The message of whatever was thrown. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

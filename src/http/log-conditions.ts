@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { errorMessage } from '../domain/errors.js';
 import type { HealthObserver } from '../ports/health.js';
 
 /** One line when a condition starts, one with its duration when it ends, and one when the process cannot continue. */
@@ -10,10 +11,6 @@ export function logConditions(logger: Logger): HealthObserver {
         { condition: name, severity, durationMs: Math.round(durationMs) },
         `the condition \`${name}\` has ended`,
       ),
-    failed: ({ message, cause }) => logger.fatal(cause === undefined ? {} : { cause: causeOf(cause) }, message),
+    failed: ({ message, cause }) => logger.fatal(cause === undefined ? {} : { cause: errorMessage(cause) }, message),
   };
-}
-
-function causeOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '../domain/errors.js';
 import type { PolicyCredential, PolicyUser, PolicyValue } from '../domain/policy/types.js';
 import type { AnalysedActivity } from './analysed-activities.js';
 import { OpenQuestion } from './analysis-open.js';
@@ -188,7 +189,7 @@ class Reader {
     try {
       new OpenQuestion(this.subject, [], []).fix(given);
     } catch (error) {
-      this.wrong(['resources'], error instanceof Error ? error.message : String(error));
+      this.wrong(['resources'], errorMessage(error));
     }
   }
 

@@ -1,3 +1,4 @@
+import { errorMessage } from '../domain/errors.js';
 import { canonicalJson, canonicalString } from '../domain/canonical-json.js';
 import { BrokenChain, UnreadableEvent, type RecordedEvent } from './event-store.js';
 import { PlacedText } from './placed-text.js';
@@ -161,7 +162,7 @@ function recordedLink(event: RecordedEvent): string {
 function reasonOf(cause: unknown): string {
   // The message names the event once more.
   if (cause instanceof UnreadableEvent) return 'it is not JSON';
-  return cause instanceof Error ? cause.message : String(cause);
+  return errorMessage(cause);
 }
 
 /** What the link of an event begins with, after the previous link. */

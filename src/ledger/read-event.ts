@@ -1,3 +1,4 @@
+import { errorMessage } from '../domain/errors.js';
 import { readForm } from '../domain/activity/recorded-form.js';
 import { UnreadableEvent, type RecordedEvent } from './event-store.js';
 
@@ -37,7 +38,7 @@ export function unreadableEvent({ stream, revision, position, type }: RecordedEv
       : new UnreadableEvent(
           stream,
           revision,
-          `the event \`${type}\` at revision ${revision} of stream \`${stream}\` cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+          `the event \`${type}\` at revision ${revision} of stream \`${stream}\` cannot be read: ${errorMessage(cause)}`,
         );
   error.position = position;
   return error;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isMap } from 'node:util/types';
 import { deserialize, serialize } from 'node:v8';
+import { errorMessage } from '../domain/errors.js';
 import { LatestEntries } from '../fairness/latest-entries.js';
 import { emptyOrganization } from '../domain/organization/organization.js';
 import { nothing } from '../domain/organization/slices.js';
@@ -185,7 +186,7 @@ export class Snapshots {
       }
       return await restored(header, body);
     } catch (error) {
-      this.ignore(organizationId, revision, error instanceof Error ? error.message : String(error));
+      this.ignore(organizationId, revision, errorMessage(error));
       return undefined;
     }
   }

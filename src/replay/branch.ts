@@ -12,7 +12,7 @@ import { activityVersion, newestIntent, type Registry } from '../decide/registry
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
 import { isActivityEvent, type Vote } from '../domain/activity/events.js';
-import { CoordinatorError } from '../domain/errors.js';
+import { CoordinatorError, errorMessage } from '../domain/errors.js';
 import { hasLapsed } from '../domain/organization/claims.js';
 import { openByFingerprint, type OpenActivity } from '../domain/organization/open-activities.js';
 import {
@@ -147,7 +147,7 @@ export class Branch {
     } catch (error) {
       if (error instanceof CoordinatorError) return { kind: 'refused', error };
       if (error instanceof ReadFirst) throw error;
-      return { kind: 'unknown', why: error instanceof Error ? error.message : String(error), events: [] };
+      return { kind: 'unknown', why: errorMessage(error), events: [] };
     }
   }
 
@@ -181,7 +181,7 @@ function whoever(find: () => Voter): Voter {
     return find();
   } catch (error) {
     if (error instanceof CoordinatorError) throw error;
-    throw new CoordinatorError('UNAUTHENTICATED', error instanceof Error ? error.message : String(error));
+    throw new CoordinatorError('UNAUTHENTICATED', errorMessage(error));
   }
 }
 

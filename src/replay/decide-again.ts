@@ -1,3 +1,4 @@
+import { errorMessage } from '../domain/errors.js';
 import type { Basis } from '../decide/basis.js';
 import type { Registry } from '../decide/registry.js';
 import { isLimitsSet } from '../domain/organization/limits.js';
@@ -12,7 +13,7 @@ import type { ParentAt } from './recorded-basis.js';
 /** What is recorded as a decision cannot be one: `cause` says why. */
 export class NotDecidable extends Error {
   constructor(override readonly cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    super(errorMessage(cause), { cause });
     this.name = 'NotDecidable';
   }
 }

@@ -3,7 +3,6 @@ import type { ExplainedOutcome } from '../decide/refusals.js';
 import type { Registry } from '../decide/registry.js';
 import { readableEvent } from '../domain/activity/redaction.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
-import { CoordinatorError } from '../domain/errors.js';
 import { Steps } from '../domain/steps.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
@@ -18,6 +17,7 @@ import { foldTo } from './fold-to.js';
 import type { OrganizationReplay } from './organization-replay.js';
 import { reasonsSteps } from './tell-reasons.js';
 import { problemWith } from './verify-vote.js';
+import { messageOf } from './finding.js';
 
 /** One user's vote, and whether its stamp is valid for the stored bytes. */
 interface VoteTold {
@@ -201,11 +201,6 @@ async function parentAt(
     if (error instanceof StoreUnavailable) throw error;
     return undefined;
   });
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof CoordinatorError) return `${error.code}: ${error.message}`;
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** A step in the life of an activity. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { CoordinatorError } from '../domain/errors.js';
+import { CoordinatorError, errorMessage } from '../domain/errors.js';
 import type { Redecided } from './decision-again.js';
 
 /** Something in the store that no correct history has. */
@@ -14,7 +14,7 @@ export interface Finding {
 /** An error as a finding says it. */
 export function messageOf(error: unknown): string {
   if (error instanceof CoordinatorError) return `${error.code}: ${error.message}`;
-  return error instanceof Error ? error.message : String(error);
+  return errorMessage(error);
 }
 
 /**

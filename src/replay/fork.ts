@@ -1,3 +1,4 @@
+import { errorMessage } from '../domain/errors.js';
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
@@ -240,7 +241,7 @@ export class Fork {
     try {
       branch.take(events, at);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorMessage(error);
       throw new NoSuchBranch(`the branch cannot be folded at revision ${revision}: ${why}`, { cause: error });
     }
   }

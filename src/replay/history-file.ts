@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isNativeError } from 'node:util/types';
-import { CoordinatorError } from '../domain/errors.js';
+import { CoordinatorError, errorMessage } from '../domain/errors.js';
 import { openRegularFile } from '../files/regular-file.js';
 import { GENESIS_HASH, verifyChain } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
@@ -152,7 +152,7 @@ type Wrong = (problem: string) => NotAHistory;
 /** Lines as bytes, read in pieces: neither the file nor a line may exceed its limit. */
 async function* linesOf(file: string, limits: HistoryLimits, wrong: Wrong): AsyncGenerator<Buffer> {
   const handle = await openRegularFile(file, limits.bytes).catch((error: unknown) => {
-    const said = error instanceof Error ? error.message : String(error);
+    const said = errorMessage(error);
     throw wrong(isNativeError(error) && 'code' in error ? `it cannot be read (${said})` : said);
   });
   try {
@@ -186,7 +186,7 @@ function linkAfter(before: string, event: HistoryEvent, wrong: Wrong): string {
   try {
     return verifyChain(before, { ...event, position: 0n });
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = errorMessage(error);
     throw wrong(`revision ${event.revision} of ${event.stream} cannot be folded: ${problem}`);
   }
 }

@@ -1,5 +1,5 @@
 import type { Vote } from '../domain/activity/events.js';
-import { CoordinatorError } from '../domain/errors.js';
+import { CoordinatorError, errorMessage } from '../domain/errors.js';
 import { verifyApiKeyStamp, type ApiKeyScheme } from '../stamps/verify.js';
 import { verifyWebAuthnStamp } from '../stamps/webauthn.js';
 
@@ -75,7 +75,7 @@ export async function problemWith(stamp: RecordedStamp): Promise<string | undefi
     return undefined;
   } catch (error) {
     if (error instanceof CoordinatorError) return `${error.code}: ${error.message}`;
-    return error instanceof Error ? error.message : String(error);
+    return errorMessage(error);
   }
 }
 

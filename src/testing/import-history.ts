@@ -1,3 +1,4 @@
+import { errorMessage } from '../domain/errors.js';
 import { derivedId } from '../ledger/ids.js';
 import type { Founding } from '../decide/found-organization.js';
 import { isExpired } from '../domain/organization/credentials.js';
@@ -55,7 +56,7 @@ export async function readImport(file: string): Promise<ReadHistory> {
       const loaded = folded.get(event.stream);
       if (loaded) apply(loaded, recorded, hash);
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = errorMessage(error);
       throw new NotAHistory(file, `revision ${event.revision} of ${event.stream} cannot be folded: ${problem}`);
     }
     lastAt = Math.max(lastAt, (event.metadata as EventMetadata).at);

@@ -2,7 +2,7 @@ import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
 import { ripemd160 } from '@noble/hashes/legacy.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { Transaction, utils } from '@scure/btc-signer';
-import { CoordinatorError } from '../domain/errors.js';
+import { CoordinatorError, errorMessage } from '../domain/errors.js';
 import { unreadable, type PolicyValue } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
 import { outputAddress, type BitcoinNetwork, type KnownHashes } from './bitcoin-addresses.js';
@@ -116,7 +116,7 @@ function orMalformed<T>(read: () => T): T {
     return read();
   } catch (error) {
     if (error instanceof CoordinatorError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     const oneLine = reason.slice(0, 200).replace(/[\p{Cc}\p{Surrogate}]+/gu, ' ');
     throw malformed(`not a PSBT that can be signed: ${oneLine}`);
   }

@@ -1,3 +1,5 @@
+import { errorMessage } from '../domain/errors.js';
+
 type Shown = bigint | number | boolean | string | object | undefined;
 
 /** A value that the format of a transaction does not have. It is about the value, not about who asks for it to be written. */
@@ -14,7 +16,7 @@ export function byLibrary<Made>(field: string, value: Shown, make: () => Made): 
   try {
     return make();
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = errorMessage(cause);
     throw new CannotBeWritten(field, value, why, { cause });
   }
 }

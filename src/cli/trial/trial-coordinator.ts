@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
+import { errorMessage } from '../../domain/errors.js';
 import { ActivityClient } from '../../client/activity-client.js';
 import { send } from '../../client/stamping-client.js';
 import { apiKeyPairFromPrivate, type ApiKeyPair } from '../../stamps/sign.js';
@@ -44,7 +45,7 @@ export class TrialCoordinator {
       return new TrialCoordinator(child, started, at);
     } catch (error) {
       child.kill('SIGKILL');
-      throw new NotExecuted(`no coordinator starts here: ${error instanceof Error ? error.message : String(error)}`);
+      throw new NotExecuted(`no coordinator starts here: ${errorMessage(error)}`);
     }
   }
 

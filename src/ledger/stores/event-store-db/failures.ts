@@ -1,3 +1,4 @@
+import { errorMessage } from '../../../domain/errors.js';
 import { StoreRefused, StoreUnavailable, type TooLarge } from '../../event-store.js';
 
 /**
@@ -86,7 +87,7 @@ export function refused(what: string, error: unknown): StoreUnavailable {
       { cause: error },
     );
   }
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorMessage(error);
   return new StoreUnavailable(`${refusing}: ${reason}`, { cause: error });
 }
 
@@ -163,7 +164,7 @@ export class Tries {
     const pauseMs = Math.min(LONGEST_PAUSE_MS, this.#patience.retryAfterMs * 2 ** this.#failed++) * jitter();
     const elapsed = performance.now() - this.#since;
     if (elapsed + pauseMs > this.#patience.giveUpAfterMs || isTooSilent(this.#patience)) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       throw new StoreUnavailable(
         `the event store has not responded to ${this.#what} for ${Math.round(elapsed)} ms, so its outcome is unknown: ${reason}`,
         { cause: error },

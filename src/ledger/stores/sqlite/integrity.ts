@@ -1,3 +1,4 @@
+import { errorMessage } from '../../../domain/errors.js';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -19,6 +20,6 @@ export function integrityProblems(file: string): readonly string[] {
       database.close();
     }
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    return [errorMessage(error)];
   }
 }

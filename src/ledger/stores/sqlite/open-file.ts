@@ -1,6 +1,7 @@
 import Database from 'libsql';
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { errorMessage } from '../../../domain/errors.js';
 import { FileLocked, lockFile } from './file-lock.js';
 import { EventFile } from './event-file.js';
 import { isEventStore, notOurs, refuseOddRows, SCHEMA } from './schema.js';
@@ -107,7 +108,7 @@ export function openingFailed(file: string, error: unknown): string {
 
 /** The message for a file that could not be written. */
 export function writingFailed(file: string, error: unknown): string {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorMessage(error);
   const toDo = hasRoom(file) ? 'make sure that the disk is sound, then restart the coordinator' : makeRoom(file);
   return `the event store \`${file}\` could not be written: ${reason}; ${toDo}`;
 }

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
+import { errorMessage } from '../../../domain/errors.js';
 import { LockedByAnother, type EventFile } from './event-file.js';
 import {
   fileLost,
@@ -117,7 +118,7 @@ function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentP
     try {
       result = work();
     } catch (error) {
-      result = { kind: 'failed', message: messageOf(error) };
+      result = { kind: 'failed', message: errorMessage(error) };
     }
     answer(result);
   }
@@ -126,10 +127,6 @@ function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentP
     const handedOver = message.kind === 'chained-page' ? message.runs.map(({ list }) => list.buffer) : [];
     port.postMessage(message, handedOver);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 interface WorkerData {
