@@ -114,7 +114,7 @@ test('the first example of the guide to the harness is the one that runs, and pr
   const file = 'examples/two-approvals.mjs';
   const { stdout } = await promisify(execFile)(process.execPath, [join(root, file)], { cwd: root, timeout: 60_000 });
   expect(read('docs/how-to/test-with-the-harness.md')).toContain(
-    `\`\`\`js\n${shown(file)}\`\`\`\n\n\`\`\`\n${stdout.replace(/ +$/gm, '')}\`\`\``,
+    `\`\`\`mjs\n${shown(file)}\`\`\`\n\n\`\`\`\n${stdout.replace(/ +$/gm, '')}\`\`\``,
   );
 });
 
