@@ -35,8 +35,8 @@ export function concernsOnly(
   { activityId, votes: [submission] }: OpenActivity,
 ): boolean {
   if (submission!.userId === userId) return false;
-  // Its effects are known only once it is prepared.
-  if (definition.recall) return definition.touches?.(intent).data.userId === userId;
+  // Its effects are known only once it is prepared. What takes long to read is about nobody's account, and is not read here.
+  if (definition.recall || definition.ahead) return definition.touches?.(intent).data.userId === userId;
   try {
     const { events } = execute(basis, definition, intent, activityId, submission!, undefined);
     return events.length > 0 && events.every((event) => isOnlyAbout(userId, event, basis.organization));
