@@ -99,15 +99,15 @@ export function votesMissing(
   const steps = (context.steps ?? new Steps()).upTo(maxStepsToExplain);
   const question = new Question(request, approvals, { ...context, steps });
   const found: VotesMissing['policies'][number][] = [];
+  const deniedBy = new Set<string>();
   for (const part of partsOf(request)) {
     const ofPart = question.about(part);
     const evaluations = ofPart.answers.map(({ evaluation }) => evaluation);
     // A DENY may be in doubt only because the explanation is at its end.
-    if (steps.isSpent) return { policies: found, ...rootQuorum };
+    if (steps.isSpent) break;
     const denying = evaluations.filter(({ outcome }) => outcome === 'OUTCOME_DENY_EXPLICIT');
-    if (denying.length > 0) {
-      return { policies: [], deniedBy: denying.map(({ policyId }) => policyId), ...rootQuorum };
-    }
+    for (const { policyId } of denying) deniedBy.add(policyId);
+    if (deniedBy.size > 0) continue;
     if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_ALLOW')) continue;
     for (const [index, policy] of question.asked.entries()) {
       const evaluation = evaluations[index]!;
@@ -124,6 +124,7 @@ export function votesMissing(
       });
     }
   }
+  if (deniedBy.size > 0) return { policies: [], deniedBy: [...deniedBy], ...rootQuorum };
   return { policies: alikeOnce(found, partsOf(request).length), ...rootQuorum };
 }
 

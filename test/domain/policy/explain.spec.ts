@@ -131,6 +131,20 @@ describe('telling what an activity waits for', () => {
     expect(told.length).toBeLessThan(policies.length);
   });
 
+  it('names the policies that deny any of its payloads', () => {
+    const deny = (at: number): Policy => ({
+      ...policy(at, { condition: `wallet.id == 'wallet ${at}'` }),
+      effect: 'EFFECT_DENY',
+    });
+    const parts = [0, 1, 2].map((at) => ({
+      name: `payload ${at}`,
+      resources: { wallet: { id: `wallet ${at}`, imported: true, label: '' } },
+    }));
+    const { context } = asked([deny(0), deny(2)]);
+    const missing = votesMissing({ ...request, parts, isWaiting: true }, approvals, context);
+    expect(missing).toMatchObject({ policies: [], deniedBy: ['policy 000', 'policy 002'] });
+  });
+
   it('is told of the payloads that its steps last for, whatever a DENY in doubt would say of the others', () => {
     const waits = policy(0, { consensus: 'approvers.count() >= 2' });
     // What takes most is read before the DENY, of each payload.
