@@ -124,7 +124,7 @@ class WhatIfRequest extends OrganizationRequest {
 
   @Uuid({
     optional: true,
-    about: 'A waiting activity that the question is about: users who may vote on it may ask, too.',
+    about: 'A waiting activity: the response is about this activity only, and users who may vote on it may ask, too.',
   })
   activityId?: string;
 }
@@ -184,13 +184,41 @@ export const whatIf = defineQuery({
   response: WhatIfResponse,
   readsHistory: true,
   isForVoters: true,
-  answer({ organizationId, draft, from }, { whatIf: ask, now, callerOrganizationId }) {
-    return ask({
+  async answer({ organizationId, draft, from, activityId }, { whatIf: ask, now, callerOrganizationId }) {
+    const whole = await ask({
       organizationId,
       draft,
       now,
       ...(from === undefined ? {} : { from }),
       ...(callerOrganizationId === organizationId ? {} : { readsParent: callerOrganizationId }),
     });
+    return activityId === undefined ? whole : partAbout(whole, activityId);
   },
 });
+
+/** What the response says of one activity: its voters need not be allowed to know about others. */
+function partAbout(
+  { organizationId, last, from, notComplete, ...rest }: WhatIfResponse,
+  activityId: string,
+): WhatIfResponse {
+  const isAbout = (one: { readonly activityId: string }) => one.activityId === activityId;
+  const divergences = rest.divergences.filter(isAbout);
+  const counts = Object.fromEntries(
+    kinds.map((kind) => [kind, divergences.filter((one) => one.kind === kind).length]),
+  ) as Record<(typeof kinds)[number], number>;
+  return {
+    organizationId,
+    last,
+    from,
+    counts,
+    divergences,
+    more: 0,
+    waiting: rest.waiting.filter(isAbout),
+    notJudged: [],
+    neverHeld: [],
+    unchanged: { decisions: 0, forOtherReasons: 0, denials: 0, asRecorded: 0 },
+    differences: [],
+    moreDifferences: 0,
+    ...(notComplete === undefined ? {} : { notComplete }),
+  };
+}

@@ -181,6 +181,12 @@ test('who may vote on an activity may ask about it, and nobody else', async () =
   }
   const draft = { withoutUsers: ['nobody'] };
   expect(await refusal(bob.client.query('what_if', { draft }))).toMatchObject({ status: 403, code: 7 });
+  // About others, voters learn nothing: without Ann, this activity is all that would be different for them.
+  const withoutAnn = await bob.client.query('what_if', { activityId, draft: { withoutUsers: [ann.userId] } });
+  expect(withoutAnn).toMatchObject({ differences: [], unchanged: { decisions: 0, denials: 0 } });
+  const { divergences } = withoutAnn as { divergences: readonly { activityId: string }[] };
+  expect(divergences.filter((one) => one.activityId !== activityId)).toEqual([]);
+  expect(divergences.length).toBeLessThanOrEqual(1);
 });
 
 describe('nobody can veto a change about themselves', () => {
