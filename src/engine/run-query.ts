@@ -87,8 +87,13 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const question = { ...asked, organizationId };
     // For the whole request, also when it is answered again once more was read.
     const meter = new Meter();
-    if (definition.readsHistory && !(await this.isForVoter(definition, request, question, organization, caller, meter)))
-      await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);
+    if (definition.readsHistory) {
+      try {
+        await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);
+      } catch (error) {
+        if (!(await this.isForVoter(definition, request, question, organization, caller, meter))) throw error;
+      }
+    }
     // The organization may have been founded just now, after `minPosition`.
     const { finishedUpTo } = this.children;
     await this.runner.current(finishedUpTo > minPosition ? finishedUpTo : minPosition);
@@ -182,12 +187,6 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const { activityId } = question as { readonly activityId?: string };
     if (!isForVoters || activityId === undefined || by.kind === 'session') return false;
     if (organizationId !== organization.organizationId) return false;
-    const { canApprove, canReject } = await this.driver.rights.afterReading(
-      organization,
-      activityId,
-      user.userId,
-      meter,
-    );
-    return canApprove || canReject;
+    return this.driver.rights.hasAny(organization, activityId, user.userId, meter);
   }
 }

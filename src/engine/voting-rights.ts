@@ -50,7 +50,6 @@ export class VotingRights {
    * what it would sign, decoded as policies read it now.
    */
   async ofAnybody(organization: OrganizationView, activity: OpenActivity): Promise<Rights> {
-    const unread: Unread = [];
     const meter = new Meter();
     if (organization.isDeleted) return noRights;
     const read = (): Rights => {
@@ -60,10 +59,7 @@ export class VotingRights {
       const rights = rightsOfAnybody(basis, activity);
       return { ...(meter.left > 0 ? rights : notComputed), ...(decoded ? { decoded } : {}) };
     };
-    const atOnce = this.otherwiseRead(organization, unread, read, notComputed);
-    if (unread.length === 0) return atOnce;
-    await this.readUnread(unread, meter);
-    return this.otherwiseRead(organization, [], read, notComputed);
+    return this.readingFirst(meter, (unread) => this.otherwiseRead(organization, unread, read, notComputed));
   }
 
   /**
@@ -110,17 +106,17 @@ export class VotingRights {
   }
 
   /** Like `ifRead`, after reading what rights depend on. */
-  async afterReading(
-    organization: OrganizationView,
-    activityId: string,
-    userId: string,
-    meter: Meter,
-  ): Promise<Rights> {
-    const unread: Unread = [];
-    const atOnce = this.ifRead(organization, activityId, userId, meter, unread);
-    if (unread.length === 0) return atOnce;
-    await this.readUnread(unread, meter);
-    return this.ifRead(organization, activityId, userId, meter, []);
+  afterReading(organization: OrganizationView, activityId: string, userId: string, meter: Meter): Promise<Rights> {
+    return this.readingFirst(meter, (unread) => this.ifRead(organization, activityId, userId, meter, unread));
+  }
+
+  /** Whether a user may vote on an activity, after reading what that depends on. */
+  async hasAny(organization: OrganizationView, activityId: string, userId: string, meter: Meter): Promise<boolean> {
+    const read = () => this.of(organization, activityId, userId, meter);
+    const { canApprove, canReject } = await this.readingFirst(meter, (unread) =>
+      this.otherwiseRead(organization, unread, read, notComputed),
+    );
+    return canApprove || canReject;
   }
 
   /**
@@ -187,19 +183,23 @@ export class VotingRights {
     organization: OrganizationView,
     meter: Meter,
   ): Promise<{ readonly found: readonly User[]; readonly wouldSign: readonly DecodedFact[] }> {
-    const look = () => {
-      const unread: Unread = [];
+    return this.readingFirst(meter, (unread) => {
       const today = basisOf(this.ports, organization, 0, undefined, meter.reading);
       const basis = { ...today, steps: meter.upTo(decisionSteps) };
       const wanted = this.otherwiseRead(organization, unread, () => approversOf(basis, open), new Set<string>());
       const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
       const toSign = this.otherwiseRead(organization, unread, () => toSignOf(today, open), undefined);
-      return { unread, found, wouldSign: toSign ? decodedForMail(toSign) : [] };
-    };
-    const atOnce = look();
-    if (atOnce.unread.length === 0) return atOnce;
-    await this.readUnread(atOnce.unread, meter);
-    return look();
+      return { found, wouldSign: toSign ? decodedForMail(toSign) : [] };
+    });
+  }
+
+  /** Looks, and once more if something had to be read first. */
+  private async readingFirst<Answer>(meter: Meter, look: (unread: Unread) => Answer): Promise<Answer> {
+    const unread: Unread = [];
+    const atOnce = look(unread);
+    if (unread.length === 0) return atOnce;
+    await this.readUnread(unread, meter);
+    return look([]);
   }
 
   private together(
