@@ -71,7 +71,6 @@ export const webhooksModel: ReadModel = {
     'webhook_activities',
     'webhook_deliveries',
     'webhook_waiting',
-    'webhook_ended_queues',
     'webhook_logs',
   ],
   schema: `
@@ -99,7 +98,6 @@ export const webhooksModel: ReadModel = {
     ) WITHOUT ROWID;
     CREATE INDEX webhook_waiting_some ON webhook_waiting (endpoint_id) WHERE count > 0;
     INSERT INTO webhook_waiting VALUES ('', '', 0, 0);
-    CREATE TABLE webhook_ended_queues (endpoint_id TEXT, queue INTEGER, PRIMARY KEY (endpoint_id, queue)) WITHOUT ROWID;
     CREATE TRIGGER webhook_delivery_begins AFTER INSERT ON webhook_deliveries WHEN new.state = 'pending'
       BEGIN UPDATE webhook_waiting SET count = count + 1 WHERE endpoint_id IN ('', new.endpoint_id); END;
     CREATE TRIGGER webhook_delivery_changes AFTER UPDATE OF queue ON webhook_deliveries WHEN new.queue <> old.queue
@@ -220,7 +218,6 @@ class Batch {
       );
       return;
     }
-    rows.run('INSERT INTO webhook_ended_queues VALUES (?, ?)', endpointId, queue);
     rows.run('UPDATE webhook_waiting SET queue = queue + 1, count = 0 WHERE endpoint_id = ?', endpointId);
     rows.run(`UPDATE webhook_waiting SET count = count - ? WHERE endpoint_id = ''`, count);
   }
@@ -639,7 +636,7 @@ export const listWebhookDeliveries = defineQuery({
         table: 'webhook_deliveries',
         column: 'position',
         order: 'position',
-        runs: runsOf(rows, endpointId, { state: filterByState, queue }),
+        runs: runsOf(endpointId, filterByState, queue),
         orderOf: positionOf,
       },
       paginationOptions,
@@ -649,19 +646,15 @@ export const listWebhookDeliveries = defineQuery({
   },
 });
 
-/** The parts of a list of deliveries in a state, of an endpoint with this queue; what waits in an earlier one is dropped. */
-function runsOf(
-  rows: Rows,
-  endpointId: string,
-  { state, queue }: { readonly state: string | undefined; readonly queue: number },
-): readonly Run[] {
+/** The parts of a list of deliveries in a state; what waits in a queue before this one, its endpoint's, is dropped. */
+function runsOf(endpointId: string, state: string | undefined, queue: number): readonly Run[] {
   const of = { endpoint_id: endpointId };
   if (state === undefined) return [of];
   if (state === 'pending') return [{ ...of, state, queue: String(queue) }];
   const run = { ...of, state, queue: '0' };
   if (state !== 'dropped') return [run];
-  const ended = rows.all('SELECT queue FROM webhook_ended_queues WHERE endpoint_id = ?', endpointId);
-  return [run, ...ended.map((row) => ({ ...of, state: 'pending', queue: String(row['queue']) }))];
+  const ended = Array.from({ length: queue - 1 }, (_, at) => ({ ...of, state: 'pending', queue: String(at + 1) }));
+  return [run, ...ended];
 }
 
 function deliveryAt(
