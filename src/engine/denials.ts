@@ -1,4 +1,4 @@
-import { denialStream, type DenialEvent } from '../domain/activity/denial.js';
+import { denialStream, longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
 import type { CoordinatorError } from '../domain/errors.js';
 import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { appendWithRetry } from '../ledger/append-with-retry.js';
@@ -16,8 +16,6 @@ const bytesPerDay = 10_000_000;
 const dayMs = 24 * 60 * 60 * 1_000;
 /** Attempts at an append after another coordinator was first. */
 const maxAttempts = 5;
-/** Longest request body that a denial keeps, in characters. */
-const maxMessage = 65_536;
 /** Organizations whose denial streams are kept open in memory; one that has counted this minute is never evicted. */
 const maxOpenStreams = 10_000;
 
@@ -116,7 +114,7 @@ export class DenialLog {
     }
     const { version, fingerprint, text, stamp, timestampMs } = request;
     // Half a surrogate pair is not valid text and could not be hashed.
-    const message = text.slice(0, maxMessage).replace(/[\ud800-\udbff]$/, '');
+    const message = text.slice(0, longestDeniedMessage).replace(/[\ud800-\udbff]$/, '');
     const bytes = Buffer.byteLength(message);
     stream.inWindow += 1;
     if (stream.inWindow > perMinute || stream.bytesInDay + bytes > bytesPerDay) {

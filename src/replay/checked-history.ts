@@ -3,7 +3,7 @@ import type { Founding } from '../decide/found-organization.js';
 import { isSealed } from '../domain/sealable.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import type { Registry } from '../decide/registry.js';
-import type { DenialEvent } from '../domain/activity/denial.js';
+import { longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { marksImport } from '../domain/organization/imported.js';
 import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
@@ -43,8 +43,6 @@ export interface Counts {
   stampsRedacted: number;
 }
 
-/** Characters of a denied request that are recorded. */
-const longestDeniedMessage = 65_536;
 const organizationName = /^organization-(.+)$/;
 
 /** A store while it is read from its first event: what each stream has come to, and what is wrong. */
@@ -339,7 +337,7 @@ export class History {
     const denial = recorded.data as DenialEvent['data'];
     const isRedacted = (recorded.metadata as EventMetadata).redacted === true;
     const isWhole = fingerprintOf(Buffer.from(denial.message)) === denial.fingerprint;
-    const problem = isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(denial);
+    const problem = isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(denial, isWhole);
     if (problem !== undefined) this.found(recorded, problem);
     if (denial.publicKey === undefined || isSealed(denial.message) || !isWhole) {
       this.counts.stampsNotKept++;
@@ -354,9 +352,9 @@ export class History {
   }
 
   /** What a denial says besides the stamped body has to follow from it. */
-  private problemWithDenial(denial: DenialEvent['data']): string | undefined {
-    const { message, fingerprint, type, timestampMs } = denial;
-    if (fingerprintOf(Buffer.from(message)) !== fingerprint) {
+  private problemWithDenial(denial: DenialEvent['data'], isWhole: boolean): string | undefined {
+    const { message, type, timestampMs } = denial;
+    if (!isWhole) {
       // One code unit less if the last character was half of a pair.
       return message.length >= longestDeniedMessage - 1 ? undefined : 'its fingerprint is not that of its message';
     }

@@ -62,12 +62,13 @@ export class EventsForTask {
     if (reading?.stream !== stream || reading.from !== from || reading.most !== most || reading.upTo !== upTo) {
       this.#stopReading();
       const part = { from, ...(upTo === undefined ? {} : { upTo }), ...(most === undefined ? {} : { most }) };
-      reading = { stream, ...part, runs: eventRuns(this.store, stream, part) };
+      // Known before it is read: it may have to be stopped meanwhile.
+      this.#reading = reading = { stream, ...part, runs: eventRuns(this.store, stream, part) };
     }
     const run = await reading.runs.next();
     if (run.done === true) throw new Error(`stream \`${stream}\` was read to no end`);
     const { events, isEnd } = run.value;
-    this.#reading = isEnd ? undefined : { ...reading, from: from + events.length };
+    if (this.#reading === reading) this.#reading = isEnd ? undefined : { ...reading, from: from + events.length };
     const packed = packEvents(events);
     await this.turn();
     return { events: packed, isEnd };

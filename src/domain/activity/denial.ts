@@ -25,6 +25,9 @@ export type DenialEvent = DomainEvent<
   }
 >;
 
+/** The longest request body that a denial keeps, in characters. */
+export const longestDeniedMessage = 65_536;
+
 /** The name of the stream of an organization's denials. */
 export function denialStream(organizationId: string): string {
   return `denials-${organizationId}`;
