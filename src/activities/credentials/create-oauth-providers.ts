@@ -1,6 +1,6 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { ListOf, Uuid, UuidList } from '../../wire/fields.js';
-import { claimsOf, oidcTokensUsed, recalledTokens, type RecordedTokens } from '../auth/token-uses.js';
+import { claimsOf, oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity } from '../define-activity.js';
 import { newCredentials } from './credential-params.js';
 import {
@@ -77,9 +77,8 @@ export const createOauthProviders = defineActivity({
     return { ...verified, linkingEmails: await Promise.all(emails) };
   },
 
-  recall: ({ userId, oauthProviders }, recorded): Registered => ({
-    identities: recalledIdentities(recorded, userId),
-    ...recalledTokens(recorded),
+  recall: ({ oauthProviders }): Registered => ({
+    ...recalledIdentities(oauthProviders),
     linkingEmails: oauthProviders.map(({ oidcToken }) => (oidcToken ? claimsOf(oidcToken)['email'] : undefined)),
   }),
 

@@ -61,9 +61,9 @@ export const importWallet = defineActivity({
     return { importId, ...(await keyring.importWallet(pending, encryptedBundle, accountsToDerive(accounts))) };
   },
 
-  recall: (_intent, recorded) => ({
+  recall: ({ accounts }, recorded) => ({
     importId: recorded.first('ImportClosed').importId,
-    ...recalledWallet(recorded),
+    ...recalledWallet(accounts, recorded),
   }),
 
   decide({ userId, walletName, accounts }, { organization, newId }, { importId, vaultId, accounts: derived }) {
