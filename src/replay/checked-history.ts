@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Founding } from '../decide/found-organization.js';
 import { isSealed } from '../domain/sealable.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
-import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
+import type { Registry } from '../decide/registry.js';
 import { denialStream, longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { bootStream } from '../domain/boots.js';
@@ -130,18 +130,22 @@ export class History {
 
   /** An event of a chained stream that is no organization's. */
   private async checkOther(recorded: RecordedEvent, isKnown: boolean): Promise<void> {
-    const { stream, revision, type, data, metadata } = recorded;
-    if ((metadata as EventMetadata).schemaVersion !== schemaVersion) {
-      this.found(recorded, `its schema version is not ${schemaVersion}`);
-    }
+    const { stream, revision, type, data } = recorded;
+    const { at, schemaVersion: version, $correlationId, $causationId } = recorded.metadata as EventMetadata;
+    if (version !== schemaVersion) this.found(recorded, `its schema version is not ${schemaVersion}`);
     if (stream.startsWith(denialStream('')) && !isKnown) await this.checkDenial(recorded);
     if (stream === bootStream) {
-      const problem = await this.boots.problemWith(recorded);
+      const isItsOwn = $correlationId === recorded.id && $causationId === recorded.id;
+      const problem = isItsOwn ? await this.boots.problemWith(recorded) : 'it is recorded as caused by something else';
       if (problem !== undefined) this.found(recorded, problem);
     }
     const isFirst = stream === installationStream && revision === 0 && type === 'CoordinatorInstalled';
     if (isFirst) {
       this.installed = data as Founding;
+      const { organizationId, at: installedAt } = this.installed;
+      if (at !== installedAt || $correlationId !== organizationId || $causationId !== organizationId) {
+        this.found(recorded, 'it is recorded at another time, or as of another organization, than it says');
+      }
       this.installedAt = { stream: ownText(stream), revision, position: recorded.position };
     } else if (stream === installationStream || type === 'CoordinatorInstalled') {
       this.found(recorded, 'only the first event of `installation-root` says what was installed');
@@ -240,8 +244,8 @@ export class History {
     const place = { stream: followed.stream, revision: recorded.revision, position: recorded.position };
     followed.last = place;
     const event = eventOf(recorded);
-    // No decision has it among its effects.
-    if (isOfMend(recorded) && this.open === followed) this.end();
+    // No decision has it among its effects; nor has one that was known to be whole.
+    if (this.open === followed && (isOfMend(recorded) || (followed.isKnown && !isKnown))) this.end();
     const before = followed.lastTime;
     this.checkTime(followed, recorded);
     if (!isOfMend(recorded)) this.checkMendEnded(organizationId);
@@ -252,7 +256,9 @@ export class History {
       followed.deciding = place;
       followed.isKnown = isKnown;
       this.parent = isKnown ? undefined : await this.parentOf(event);
-      this.passkeys = isKnown || this.isRedacted(recorded) ? undefined : this.passkeysOf(followed, event as Deciding);
+      const { organization } = followed.redeciding.folded();
+      const isChecked = !isKnown && !this.isRedacted(recorded);
+      this.passkeys = isChecked ? new SignedPasskeys(this.registry, event as Deciding, organization) : undefined;
     } else if (marksImport(event) && this.isImported) {
       // No decision has it among its effects.
       this.end();
@@ -336,14 +342,6 @@ export class History {
     return foldTo(this.store, organizationId, revision).catch((error: unknown) => {
       if (error instanceof StoreUnavailable) throw error;
       return undefined;
-    });
-  }
-
-  private passkeysOf({ redeciding }: Followed, { type: how, data }: Deciding): SignedPasskeys {
-    return new SignedPasskeys(() => {
-      const { openActivities } = redeciding.folded().organization;
-      const { type, intent } = how === 'ActivitySubmitted' ? data : openActivities.get(data.activityId)!;
-      return newestIntent(activityVersion(this.registry, type), intent);
     });
   }
 

@@ -29,9 +29,14 @@ export function authorityOf({ authority }: Decision, parentAt: ParentAt): Return
  * @throws {Error} if the user or the credential does not exist
  */
 export function voterOf({ organization, now }: Basis, vote: Vote): Voter {
-  const { userId, credentialId, publicKey, attestation, webauthn } = vote;
+  const { userId, credentialId, publicKey, attestation, webauthn, scheme } = vote;
+  const isAttested = scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256';
+  const isPasskeys = scheme === 'SIGNATURE_SCHEME_TK_WEBAUTHN';
+  if (isAttested !== (attestation !== undefined) || isPasskeys !== (webauthn !== undefined)) {
+    throw new Error(`a vote with the scheme \`${scheme}\`, which is not that of its stamp`);
+  }
   const invited = invitedBy(publicKey, organization, now);
-  if (invited?.user.userId === userId) return { userId, credential: invited.credential };
+  if (invited?.user.userId === userId && invited.credential.id === credentialId) return { userId, credential: invited.credential };
   const user = organization.users.get(userId);
   if (!user) throw new Error(`a vote by user \`${userId}\`, who does not exist`);
   const standIn = testKeyCaller(organization, publicKey);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { ActivityEvent } from '../domain/activity/events.js';
 import type { BootEvent, BootFacts } from '../domain/boots.js';
@@ -10,6 +11,7 @@ import {
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { isSignedByBoot, verifyBootProof } from '../proofs/verify.js';
 import { claimedRegistration } from '../stamps/webauthn.js';
+import type { Deciding } from './deciding-events.js';
 import { messageOf } from './finding.js';
 
 /**
@@ -24,8 +26,12 @@ type Attestation = Parameters<typeof claimedRegistration>[0];
 export class SignedPasskeys {
   private attestations: Attestation[] | undefined;
 
-  /** @param intent of the request, in the newest version */
-  constructor(private readonly intent: () => object) {}
+  /** @param organization as it was before the decision */
+  constructor(
+    private readonly registry: Registry,
+    private readonly deciding: Deciding,
+    private readonly organization: OrganizationView,
+  ) {}
 
   /** Whether the next ones are recorded as their registrations have them. */
   async problemWith(event: OrganizationEvent): Promise<string | undefined> {
@@ -36,6 +42,13 @@ export class SignedPasskeys {
       if (!isSame) return `passkey \`${passkey.credentialId}\` is not the one that the signed request registers`;
     }
     return undefined;
+  }
+
+  private intent(): object {
+    const { type: how, data } = this.deciding;
+    const { type, intent } =
+      how === 'ActivitySubmitted' ? data : this.organization.openActivities.get(data.activityId)!;
+    return newestIntent(activityVersion(this.registry, type), intent);
   }
 }
 
@@ -63,11 +76,13 @@ export class SignedBoots {
     const event = { type, data } as BootEvent;
     switch (event.type) {
       case 'AttestationRootIssued':
-        this.root ??= Buffer.from(event.data.certificate, 'base64');
+        if (this.root) return 'a root certificate is recorded before it';
+        this.root = Buffer.from(event.data.certificate, 'base64');
         return undefined;
       case 'CoordinatorBooted':
         this.keys.add(event.data.ephemeralPublicKey);
-        return this.root && problemWithBoot(event.data, this.root);
+        if (!this.root) return 'no root certificate is recorded before it';
+        return problemWithBoot(event.data, this.root);
       case 'HistoryRestored':
         return undefined;
       default:

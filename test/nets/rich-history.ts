@@ -13,16 +13,26 @@ const settings = {
   PROXY_RATE_LIMIT_PER_CONTACT: '0',
 };
 
+export const seed = 'rich history';
+
+interface Rich {
+  readonly history: History;
+  readonly root: TestCoordinator['root'];
+}
+
 /** Everything that a coordinator has recorded of every activity, of people who log in by themselves, and of denials. */
-export async function richHistory(): Promise<History> {
+export async function richHistory(): Promise<Rich> {
   const receiver = await WebhookReceiver.start();
-  await using coordinator = await startCoordinator({ seed: 'rich history', settings });
+  await using coordinator = await startCoordinator({ seed, settings });
   try {
+    // At first only: an app proof names the link before it, and so proves everything up to there.
+    const tag = { userTagName: 'proved', userIds: [] };
+    await coordinator.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', tag, { generateAppProofs: true });
     await peopleOf(coordinator);
     await denialsOf(coordinator);
     await deliveriesOf(coordinator, receiver);
     await everyActivity(coordinator);
-    return byStream(await coordinator.recorded());
+    return { history: byStream(await coordinator.recorded()), root: coordinator.root };
   } finally {
     await receiver.close();
     await identities.close();
@@ -36,7 +46,7 @@ async function everyActivity(coordinator: TestCoordinator): Promise<void> {
   const isLast = ([type]: [string, object]) => Number(last.some((verb) => type.startsWith(`ACTIVITY_TYPE_${verb}`)));
   const samples = Object.entries<object>(submitSamples(furnished)).sort((one, other) => isLast(one) - isLast(other));
   for (const [type, parameters] of samples) {
-    await coordinator.client.submit(type, parameters, { generateAppProofs: true }).catch(() => undefined);
+    await coordinator.client.submit(type, parameters).catch(() => undefined);
   }
 }
 

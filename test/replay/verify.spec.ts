@@ -288,6 +288,17 @@ describe('verifyHistory', () => {
       expect(places).toContainEqual([stream, at, 'no decision has recorded it']);
       expect(places).toContainEqual([stream, at + 1, expect.stringMatching(/is recorded twice/)]);
     });
+
+    it('names an event right behind the last decision that is known', async () => {
+      const history = golden();
+      since = await headsOf(history);
+      const stream = [...history.keys()].at(-1)!;
+      const store = new InMemoryEventStore();
+      await fill(store, withVaults(history));
+      const at = await forge(store, stream, { type: 'UserCreated', data: mallory });
+      const { findings } = await verified(new Map(), { since }, store);
+      expect(placesIn(findings)).toEqual([[stream, at, 'no decision has recorded it']]);
+    });
   });
 
   it('keeps values in a temporary file, and those in use in memory', () => {
@@ -678,18 +689,12 @@ describe('verifyHistory', () => {
     const before: RecordedEvent[] = [];
     for await (const event of store.read(stream)) before.push(event);
     const last = before.at(-1);
-    const metadata = (last?.metadata as EventMetadata | undefined) ?? {
-      at: 1,
-      schemaVersion: 1,
-      $correlationId: anId(),
-      $causationId: anId(),
-    };
-    const forged = facts.map(({ type, data, metadata: own }) => ({
-      id: anId(),
-      type,
-      data: { ...data },
-      metadata: { ...metadata, ...own, hash: '' },
-    }));
+    const forged = facts.map(({ type, data, metadata: own }) => {
+      const id = anId();
+      const first = { at: 1, schemaVersion: 1, $correlationId: id, $causationId: id };
+      const metadata = { ...((last?.metadata as EventMetadata | undefined) ?? first), ...own, hash: '' };
+      return { id, type, data: { ...data }, metadata };
+    });
     const sealed = sealAgain(stream, [...(before as Event[]), ...forged]).slice(before.length);
     await store.append(stream, sealed, before.length === 0 ? 'no-stream' : before.length - 1);
     return before.length;
@@ -750,20 +755,50 @@ describe('verifyHistory', () => {
       at: 1,
     } as const;
     const { userId } = founding;
-    await forge(store, 'installation-root', { type: 'CoordinatorInstalled', data: founding });
+    const metadata = { at: founding.at, $correlationId: organizationId, $causationId: organizationId };
+    await forge(store, 'installation-root', { type: 'CoordinatorInstalled', data: founding, metadata });
     const stream = `organization-${organizationId}`;
     await forge(store, stream, ...rootBeginning({ ...founding, apiPublicKey: '03'.repeat(33) }));
     expect(placesIn((await verified(new Map(), {}, store)).findings)).toEqual([
       [stream, 0, 'it does not begin as `installation-root` recorded it'],
     ]);
     const right = new InMemoryEventStore();
-    await forge(right, 'installation-root', { type: 'CoordinatorInstalled', data: founding });
-    const metadata = { at: founding.at, $correlationId: organizationId, $causationId: organizationId };
+    await forge(right, 'installation-root', { type: 'CoordinatorInstalled', data: founding, metadata });
     await forge(right, stream, ...rootBeginning(founding).map((fact) => ({ ...fact, metadata })));
     const more = await forge(right, stream, { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } });
     expect(placesIn((await verified(new Map(), {}, right)).findings)).toEqual([
       [stream, more, 'no decision has recorded it'],
     ]);
+  });
+
+  it('names denials that nobody has signed, and says so of a body that is not JSON', async () => {
+    const history = golden();
+    const { stream, events, at } = find(history, (event) => event.type === 'ActivitySubmitted');
+    const { message, userId, publicKey, signature, scheme } = voteOf(events[at]!)!;
+    const { type, timestampMs } = events[at]!.data;
+    const denials = stream.replace('organization-', 'denials-');
+    const store = new InMemoryEventStore();
+    await fill(store, withVaults(history));
+    const denied = async (changes: object, of = message) => {
+      const fingerprint = fingerprintOf(Buffer.from(of));
+      const said = { type, timestampMs, userId, publicKey, signature, scheme, reason: '', details: [] };
+      const metadata = { $correlationId: fingerprint, $causationId: fingerprint };
+      const data = { ...said, message: of, fingerprint, ...changes };
+      return forge(store, denials, { type: 'ActivityDenied', data, metadata });
+    };
+    const places = [
+      [denials, await denied({}, 'no JSON'), /^what was signed is not a request: .*not valid JSON/],
+      [denials, await denied({ userId: anId() }), /^the key that stamped it never was one of user/],
+      [denials, await denied({ fingerprint: 'sha256:another' }), /^it is not recorded as the denial of its request/],
+      [denials, await denied({ type: 'ACTIVITY_TYPE_DELETE_USERS' }), /^what was signed is `ACTIVITY_TYPE_/],
+      [denials, await denied({ signature: '' }), /^the stamp of a denied request does not verify/],
+    ] as const;
+    await denied({});
+    const found = placesIn((await verified(new Map(), {}, store)).findings);
+    for (const [place, revision, says] of places) {
+      expect(found).toContainEqual([place, revision, expect.stringMatching(says)]);
+    }
+    expect(found.map(([, revision]) => revision)).toEqual([0, 0, 1, 2, 3, 4]);
   });
 
   describe('of vaults', () => {
