@@ -186,7 +186,10 @@ export class History {
     for (const organizationId of [...this.mends.keys()]) this.checkMendEnded(organizationId);
     const { installed, installedAt } = this;
     if (!installed || this.isImported || this.chains.has(organizationStream(installed.organizationId))) return;
-    this.found(installedAt!, `it names organization \`${installed.organizationId}\`, which the store does not have`);
+    this.found(
+      installedAt!,
+      `it names organization \`${installed.organizationId}\`, which the store does not have: if the first start was interrupted, start again`,
+    );
   }
 
   /** Releases the temporary file. */

@@ -36,7 +36,8 @@ export function voterOf({ organization, now }: Basis, vote: Vote): Voter {
     throw new Error(`a vote with the scheme \`${scheme}\`, which is not that of its stamp`);
   }
   const invited = invitedBy(publicKey, organization, now);
-  if (invited?.user.userId === userId && invited.credential.id === credentialId) return { userId, credential: invited.credential };
+  if (invited?.user.userId === userId && invited.credential.id === credentialId)
+    return { userId, credential: invited.credential };
   const user = organization.users.get(userId);
   if (!user) throw new Error(`a vote by user \`${userId}\`, who does not exist`);
   const standIn = testKeyCaller(organization, publicKey);
