@@ -18,6 +18,7 @@ import { nestLogger } from '../http/logger.js';
 import { Metrics } from '../http/metrics.js';
 import { closeServer, measure, newAdapter, prepareServer, refuseAfterFailure, type Server } from '../http/server.js';
 import { Shutdown } from '../http/shutdown.js';
+import { StoreDeadline } from '../http/store-deadline.js';
 import { uuidV7 } from '../ledger/ids.js';
 import { openKeyring } from '../keyring/open-keyring.js';
 import type { EventStore } from '../ledger/event-store.js';
@@ -101,6 +102,8 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   allowOrigins(adapter.getInstance());
   prepareServer(adapter, { proxySecret, logger, shutdown, servesProxy: config.app === 'all' });
   refuseAfterFailure(adapter, health);
+  // Not beside a store of this process, which always responds: interceptors cost a tenth of a submit.
+  if (store.remote) app.useGlobalInterceptors(new StoreDeadline(store.remote));
   const metrics = app.get(Metrics);
   metrics.measureOpenMessages(() => adapters.delivery.open ?? 0);
   metrics.describeBuild({ version: release(), commit: config.buildCommit, node: process.version });

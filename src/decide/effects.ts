@@ -1,7 +1,7 @@
 import type { AnyActivity, DecideContext } from '../activities/define-activity.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
-import { activityStatus, step, type ActivitySnapshot } from '../domain/activity/machine.js';
+import { statusAfter, type ActivitySnapshot } from '../domain/activity/machine.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkQuorumMembers, isOnlyAbout, type Word } from '../domain/organization/quorum-members.js';
@@ -114,7 +114,7 @@ export function endOf(
   effects: { readonly result: object } | { readonly failure: CoordinatorError },
 ): ActivityEvent {
   if ('failure' in effects) return failed(activityId, pending, effects.failure);
-  const status = activityStatus(step(pending, { type: 'completed' }));
+  const status = statusAfter(pending, 'completed');
   return { type: 'ActivityCompleted', data: { activityId, status, result: { ...effects.result } } };
 }
 
@@ -123,6 +123,6 @@ export function failed(
   pending: ActivitySnapshot,
   { code, message }: CoordinatorError,
 ): ActivityEvent {
-  const status = activityStatus(step(pending, { type: 'failed' }));
+  const status = statusAfter(pending, 'failed');
   return { type: 'ActivityFailed', data: { activityId, status, failure: { code, message } } };
 }
