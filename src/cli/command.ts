@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { ExitCode } from './exit-codes.js';
 import type { Terminal } from './terminal.js';
+import { asJson } from '../wire/terminal-json.js';
 
 /** The output of a command: for people, and with `--json` for programs. */
 export interface Outcome {
@@ -69,18 +70,4 @@ export class CliCommand extends Command {
     const exitCodes = this.parent ? '\nExit codes: see countersign --help' : '';
     return `\nExamples:\n${shown.join('\n')}\n${exitCodes}`;
   }
-}
-
-/**
- * JSON, on one line unless `indent` is given; a position of the store may exceed 2^53. Characters that a terminal may act on
- * are escapes: the value is the same.
- */
-export function asJson(value: unknown, indent?: number): string {
-  const plain = (_key: string, member: unknown) => (typeof member === 'bigint' ? String(member) : member);
-  const text = `${JSON.stringify(value, plain, indent)}`;
-  return text.replace(/[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu, (found) =>
-    Array.from({ length: found.length }, (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
-      '',
-    ),
-  );
 }

@@ -27,7 +27,14 @@ export function decodedOf(toSign: ToSign): readonly Decoded[] {
       ...rest,
       facts: facts.map(({ name, value }) => ({ name, value })),
     })),
-    ...(left > 0 ? [{ text: `And ${left} more payloads, which are not shown here.`, facts: [] }] : []),
+    ...(left > 0
+      ? [
+          {
+            text: `And ${left} more ${left === 1 ? 'payload, which is' : 'payloads, which are'} not shown here.`,
+            facts: [],
+          },
+        ]
+      : []),
   ];
 }
 
