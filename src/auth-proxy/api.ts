@@ -165,7 +165,7 @@ export class Api {
   }
 
   /**
-   * The organization that a public identifier leads to, if that may be disclosed (docs/adr/0028).
+   * The organization that a public identifier leads to, if that may be disclosed (docs/adr/0016).
    * @throws {CoordinatorError} the API's refusal
    */
   async account({ configId }: Configuration, filterType: string, filterValue: string): Promise<string | undefined> {

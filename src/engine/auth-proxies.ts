@@ -63,7 +63,7 @@ export class AuthProxies {
   }
 
   /**
-   * The sub-organization that a public identifier, or an OIDC token, leads to (docs/adr/0028); undefined if none may be
+   * The sub-organization that a public identifier, or an OIDC token, leads to (docs/adr/0016); undefined if none may be
    * disclosed. An identity that nobody has leads to its verified e-mail address, if a login may link it.
    * @throws {CoordinatorError} NOT_FOUND unless the configuration is enabled, INVALID_ARGUMENT
    */

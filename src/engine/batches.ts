@@ -33,7 +33,7 @@ interface Beside {
 
 /**
  * Decides the requests of a batch on the head held in memory, and records the outcome in one append at the revision of
- * the decision. An accepted append proves that the head was current (docs/adr/0062); a request that appends nothing
+ * the decision. An accepted append proves that the head was current (docs/adr/0001); a request that appends nothing
  * checks first.
  */
 export class Batches {
@@ -212,7 +212,7 @@ export class Batches {
   }
 }
 
-/** Member by member: members that follow a spread cost more than deciding (docs/adr/0107). */
+/** Member by member: members that follow a spread cost more than deciding (docs/performance.md). */
 function answerAt(answer: Decided['answer'], position: bigint): DriveAnswer {
   const { organizationId, organization, callerUserId, meter, activityId, record, appended } = answer;
   return { organizationId, organization, callerUserId, meter, activityId, record, appended, position };

@@ -64,7 +64,7 @@ export class OrganizationLookup {
 
   /**
    * The organization where the credential of a stamp lives: the named one if it is there or nowhere, otherwise the
-   * sub-organization that its key leads to (docs/adr/0028).
+   * sub-organization that its key leads to (docs/adr/0016).
    * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_CONFLICT if several have it
    */
   async placeOf(

@@ -36,7 +36,7 @@ interface Writing {
 
 /**
  * The pauses that a coordinator makes on an organization for other writers to the same event store, so that those who
- * write rarely, or are further from the store, get their turn (docs/adr/0046). Times are milliseconds of one monotonic
+ * write rarely, or are further from the store, get their turn (docs/adr/0001). Times are milliseconds of one monotonic
  * clock.
  */
 export class Room {

@@ -115,7 +115,7 @@ export class History {
     }
   }
 
-  /** Imported by a test harness (docs/adr/0065). */
+  /** Imported by a test harness (docs/adr/0029). */
   private get isImported(): boolean {
     return this.installed?.imported !== undefined;
   }

@@ -32,7 +32,7 @@ const stateName = /^(\d+)\.snapshot$/;
 
 /**
  * States that questions have come by, in files `<folder>/<family>/<organizationId>/<revision>.snapshot`, so that later questions go
- * on from them (docs/adr/0044). Bounded in bytes; the least recently used go first. May be deleted at any time; what cannot be
+ * on from them (docs/adr/0022). Bounded in bytes; the least recently used go first. May be deleted at any time; what cannot be
  * read or written is done without. What is there is looked up each time, as each question may have another thread.
  */
 export class KeptStates {

@@ -47,7 +47,7 @@ interface SealedSecret extends WrappedKey {
   readonly sealed: string;
   /** On the first secret of a vault that nothing recorded names yet. */
   readonly attempt?: VaultAttempt;
-  /** It was made by a test harness for a history whose own secrets are elsewhere (docs/adr/0065). */
+  /** It was made by a test harness for a history whose own secrets are elsewhere (docs/adr/0029). */
   readonly substitute?: true;
 }
 

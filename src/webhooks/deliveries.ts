@@ -60,8 +60,8 @@ const windDownMs = 2_000;
 
 /**
  * Delivers what waits in the rows, as long as a term lasts. Each endpoint has its own lane, so that a slow one delays
- * nobody else; lanes take turns and have shares, so that nobody's endpoints delay another's (docs/adr/0043). Only one
- * update of each activity is in flight at a time, so that they arrive in order (docs/adr/0020).
+ * nobody else; lanes take turns and have shares, so that nobody's endpoints delay another's (docs/adr/0024). Only one
+ * update of each activity is in flight at a time, so that they arrive in order (docs/adr/0023).
  */
 export class WebhookDeliveries {
   private lanes = new Lanes();
@@ -116,7 +116,7 @@ export class WebhookDeliveries {
 
   /**
    * Looks which endpoints have something due, and begins what there is room for. There may be any number of them, so each look of a
-   * round reads so many at most, and only the last one knows which lanes are of no use any more (docs/adr/0119).
+   * round reads so many at most, and only the last one knows which lanes are of no use any more.
    */
   private look(during: During): void {
     const now = this.ports.clock.now();

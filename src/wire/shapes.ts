@@ -6,7 +6,7 @@ import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from './
 /** Shapes of responses, for the OpenAPI document and for tests that validate responses against it. */
 
 export const redactedAbout =
-  'Omits what could still be used, such as the signature of an unexpired token, unused codes, ids of live codes and sealed secrets (docs/adr/0027, 0135).';
+  'Omits what could still be used, such as the signature of an unexpired token, unused codes, ids of live codes and sealed secrets (docs/adr/0017).';
 
 /** For anything that may lack secrets that are still usable. */
 class Readable {

@@ -1144,7 +1144,7 @@ async function askedForEachPayload({ client, root }, ann) {
   return (count) => client.submit(type('SIGN_RAW_PAYLOADS'), typedPayloads(privateKeyId, count));
 }
 
-/** What stands for several things is in doubt for each, and votes whose credential is gone do not count (docs/adr/0118). */
+/** What stands for several things is in doubt for each, and votes whose credential is gone do not count (docs/adr/0010, 0015). */
 async function lasting(coordinator) {
   const { client, root } = coordinator;
   const either = (promise) =>

@@ -71,7 +71,7 @@ export const oauth2Authenticate = defineActivity({
 
   recall: (_intent, recorded) => recorded.result.oidcToken,
 
-  // A recorded token must prove nothing (docs/adr/0027).
+  // A recorded token must prove nothing (docs/adr/0017).
   decide: (_intent, _context, token) => ({ events: [], result: { oidcToken: withoutSignature(token) } }),
 
   reveal: (_result, _ports, appended) => Promise.resolve(appended && { oidcToken: appended.prepared }),

@@ -30,7 +30,7 @@ class ReleaseContactResult {
 
 /**
  * Revokes a contact in a sub-organization because the parent's members know that it now belongs to someone else
- * (security rule R4, docs/adr/0036): nobody can log in by it and no look-up leads there until it is proved again.
+ * (security rule R4, docs/adr/0016): nobody can log in by it and no look-up leads there until it is proved again.
  */
 export const releaseContact = defineActivity({
   type: 'ACTIVITY_TYPE_RELEASE_CONTACT',

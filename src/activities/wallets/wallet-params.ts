@@ -115,7 +115,7 @@ export function walletValue({ walletId, walletName, imported, exported }: Wallet
 /**
  * An account as policies see it. Its key has other addresses too, and whoever makes an account at one of them uses the same
  * key. So for each of them it is in doubt whether a policy means this account, whether or not the wallet has an account at it
- * (docs/adr/0118).
+ * (docs/adr/0010).
  */
 export function walletAccountValue(account: WalletAccount): PolicyValue {
   const address = account.address.toLowerCase();

@@ -145,7 +145,7 @@ export function votingRights(
 }
 
 // No vote takes part in a submit, so the machine takes its steps once and not for every request: `transition` builds an
-// actor each time, which costs more than the rest of the decision (ADR 0143).
+// actor each time, which costs more than the rest of the decision (docs/adr/0002).
 const begun = activityAt('created', { eligible: [], votes: [] });
 const allowed = step(begun, { type: 'evaluated', outcome: 'allow' });
 const waiting = step(begun, { type: 'evaluated', outcome: 'consensus-needed' });
