@@ -92,7 +92,7 @@ module.exports = {
       '^src/domain/',
       '^src/activities/',
       '^src/wire/',
-      '^src/stamps/(verify|webauthn)\\.ts$',
+      '^src/stamps/(fingerprint|verify|webauthn)\\.ts$',
       '^src/decide/',
       '^src/ledger/(?!stores/)',
       '^src/ports/',

@@ -168,7 +168,7 @@ const isFingerprint = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(te
  * @returns undefined if the user does not
  * @throws {BadUsage}
  */
-export async function fingerprintOf(
+export async function confirmedFingerprint(
   terminal: Terminal,
   client: ActivityClient,
   named: string,

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { canonicalJson } from '../domain/canonical-json.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { verifyStamped } from '../replay/verify-vote.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 
@@ -33,7 +33,7 @@ export async function signedRequest(
   const [submission] = activity.votes;
   if (typeof submission?.message !== 'string') throw new NotAsSigned('it does not have what the submitter signed');
   const { message, publicKey, signature, scheme, authenticatorData, clientDataJson } = submission;
-  const fingerprint = `sha256:${createHash('sha256').update(message).digest('hex')}`;
+  const fingerprint = fingerprintOf(message);
   if (fingerprint !== activity.fingerprint && submission.redacted) return undefined;
   same('fingerprint', activity.fingerprint, fingerprint);
   const { type, parameters, ...body } = bodyOf(message);
