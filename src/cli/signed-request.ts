@@ -41,6 +41,8 @@ export async function signedRequest(
   same('organization', activity.organizationId, body['organizationId']);
   same('organization', organizationId, body['organizationId']);
   same('time', activity.timestampMs, body['timestampMs']);
+  if (typeof parameters !== 'object' || Array.isArray(parameters))
+    throw new NotAsSigned('the signed body has no parameters');
   const [intent, ...others] = Object.values(activity.intent);
   // The signed body is whole, whatever was left out of the intent.
   const isWhole = activity.redacted === undefined;
