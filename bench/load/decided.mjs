@@ -1,6 +1,6 @@
 import { randomBytes, sign } from 'node:crypto';
 import { activities } from '../../dist/activities/index.js';
-import { fingerprintOf } from '../../dist/decide/fingerprint.js';
+import { fingerprintOf } from '../../dist/stamps/fingerprint.js';
 import { activityVersion, buildRegistry, newestIntent } from '../../dist/decide/registry.js';
 import { resolveCaller } from '../../dist/decide/resolve-caller.js';
 import { decideSubmit } from '../../dist/decide/submit.js';

@@ -7,7 +7,7 @@ import type { Login, UserTouched } from '../domain/organization/quorum-members.j
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
-import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
+import type { ReadingOutcome, ToRead, UploadedInterface } from '../transactions/reading.js';
 import type { KeyringPort } from '../ports/keyring.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { RecordedActivity } from './recorded-activity.js';
@@ -198,6 +198,12 @@ interface Verb<
    * @throws {CoordinatorError} as `resources` does
    */
   payloads?(intent: Intent, organization: OrganizationView): readonly RequestPart[];
+  /**
+   * What it would sign, read from the intent alone, for those who do not rely on a coordinator's description: as `resources` and
+   * `payloads`, without what only the organization knows. `interfaces` are used for the contracts at their addresses.
+   * @throws {CoordinatorError} if the intent contains something that cannot be read
+   */
+  content?(intent: Intent, interfaces: readonly UploadedInterface[]): readonly RequestPart[];
   /**
    * What the remaining `steps` do not suffice to read in this intent, and was not read yet. It is read in a worker before the
    * decision calls `resources`, `payloads` or `check`, which read the rest themselves.

@@ -1,7 +1,7 @@
-import { hash } from 'node:crypto';
 import type { ActivityClient, ListedEvent, RequestOf, ResponseOf } from '../client/activity-client.js';
 import { noEventsOf } from '../replay/find-organization.js';
 import { problemWith, type RecordedStamp } from '../replay/verify-vote.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import { BadUsage } from './bad-usage.js';
 import { profileClient } from './callers.js';
 import type { Outcome } from './command.js';
@@ -143,8 +143,6 @@ function stampOf({ data }: ListedEvent): StampedVote | undefined {
 
 const fingerprintIn = ({ type, data }: ListedEvent): string | undefined =>
   type === 'ActivitySubmitted' ? data.fingerprint : undefined;
-
-const fingerprintOf = (message: string): string => `sha256:${hash('sha256', message)}`;
 
 async function eventLines(event: ListedEvent): Promise<string[]> {
   const { revision, type, recordedAt, id, hash: link, activityId, decidedAt, redacted, data } = event;

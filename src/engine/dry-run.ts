@@ -8,7 +8,7 @@ import {
   type Submission,
 } from '../decide/basis.js';
 import { waitsFor } from '../decide/explain.js';
-import { fingerprintOf } from '../decide/fingerprint.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import { organizationDeleted, PolicyDenial, signUpLapsed } from '../decide/refusals.js';
 import type { ActivityVersion } from '../decide/registry.js';
 import type { Caller } from '../decide/resolve-caller.js';
@@ -124,7 +124,7 @@ function voteOf({ type, parameters, timestampMs, stamp }: Tried, caller: Caller,
     userId: user.userId,
     selection: 'VOTE_SELECTION_APPROVED',
     message,
-    fingerprint: fingerprintOf(Buffer.from(message)),
+    fingerprint: fingerprintOf(message),
     scheme: stamp.scheme,
     signature: '',
     credentialId: credential.id,

@@ -1,4 +1,4 @@
-import { fingerprintOf } from '../decide/fingerprint.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { Basis, Voter } from '../decide/basis.js';
 import type { Registry } from '../decide/registry.js';
 import { credentialsOf } from '../domain/organization/credentials-of-users.js';
@@ -51,7 +51,7 @@ export function askedAgain(
   at: number,
 ): Asked | string {
   const { type, userId, fingerprint, timestampMs, message, scheme, signature } = denial;
-  if (fingerprintOf(Buffer.from(message)) !== fingerprint) return 'its body was not kept whole';
+  if (fingerprintOf(message) !== fingerprint) return 'its body was not kept whole';
   if (scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256') return 'what attested its stamp was not kept';
   const credential = credentialBehind(denial, state, at);
   if (!credential) return 'its credential is not there: it is a member’s of the parent, or of nobody any more';
@@ -136,7 +136,7 @@ export function askedFor({ given, recorded, at }: Unsigned, registry: Registry, 
   }
   const { timestampMs = String(at) } = (signed ?? {}) as { readonly timestampMs?: string };
   const message = JSON.stringify({ type, timestampMs, organizationId: state.organizationId, parameters });
-  const fingerprint = fingerprintOf(Buffer.from(message));
+  const fingerprint = fingerprintOf(message);
   const recordedId = recorded?.data.activityId;
   const activityId = recordedId ?? derivedId('branch', fingerprint);
   const { definition } = version;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Founding } from '../decide/found-organization.js';
 import { isSealed } from '../domain/sealable.js';
-import { fingerprintOf } from '../decide/fingerprint.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { Registry } from '../decide/registry.js';
 import { longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
@@ -336,7 +336,7 @@ export class History {
   private async checkDenial(recorded: RecordedEvent): Promise<void> {
     const denial = recorded.data as DenialEvent['data'];
     const isRedacted = (recorded.metadata as EventMetadata).redacted === true;
-    const isWhole = fingerprintOf(Buffer.from(denial.message)) === denial.fingerprint;
+    const isWhole = fingerprintOf(denial.message) === denial.fingerprint;
     const problem = isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(denial, isWhole);
     if (problem !== undefined) this.found(recorded, problem);
     if (denial.publicKey === undefined || isSealed(denial.message) || !isWhole) {

@@ -1,5 +1,5 @@
 import type { Basis, DecisionResult, Submission, Voter } from '../decide/basis.js';
-import { fingerprintOf } from '../decide/fingerprint.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import { activityVersion, newestIntent } from '../decide/registry.js';
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
@@ -39,7 +39,7 @@ export function again(
   const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
   const voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
   // Parts replaced in an export match no fingerprint; `verify` accepts such events only from an import.
-  if (!redacted && fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
+  if (!redacted && fingerprintOf(vote.message) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
   checkVoteFacts(event, redacted);

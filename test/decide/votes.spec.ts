@@ -1,5 +1,5 @@
 import { p256 } from '@noble/curves/nist.js';
-import { fingerprintOf } from '../../src/decide/fingerprint.js';
+import { fingerprintOf } from '../../src/stamps/fingerprint.js';
 import { ReadFirst, type Basis } from '../../src/decide/basis.js';
 import { rightsOf } from '../../src/decide/rights.js';
 import type { OpenActivity } from '../../src/domain/organization/open-activities.js';

@@ -562,7 +562,7 @@ describe('approvers see what they approve', () => {
     const blind = await signEth(alice.client, { to: contract, data });
     expect(blind.decoded![0]).toMatchObject({
       text: `A call to ${contract}, on chain 1.`,
-      notDecoded: textLike(/no interface is uploaded for this contract/),
+      notDecoded: textLike(/decoded only where an interface of the contract is uploaded/),
     });
     await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
       smartContractAddress: contract,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { activities } from '../../src/activities/index.js';
-import { fingerprintOf } from '../../src/decide/fingerprint.js';
+import { fingerprintOf } from '../../src/stamps/fingerprint.js';
 import { rootBeginning } from '../../src/decide/found-organization.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { Vote } from '../../src/domain/activity/events.js';

@@ -44,6 +44,7 @@ export const signRawPayload = defineActivity({
   policy: signingPolicy,
   params: payloads.params,
   payloads: payloads.payloads,
+  content: payloads.content,
   ahead: payloads.ahead,
 
   check(intent, organization) {

@@ -41,6 +41,7 @@ export const signRawPayloads = defineActivity({
   policy: signingPolicy,
   params: payloads.params,
   payloads: payloads.payloads,
+  content: payloads.content,
   ahead: payloads.ahead,
 
   check(intent, organization) {

@@ -42,8 +42,8 @@ export function mountActivitiesShow(parent: CliCommand): void {
       const client = await profileClient(parent.terminal, options);
       const found = await reviewed(client, id);
       const decisions = await decisionsOn(client, id);
-      const { activity, request } = found;
-      const json = { activity, verified: request !== undefined, decisions };
+      const { activity, request, decoded } = found;
+      const json = { activity, verified: request !== undefined, decoded, decisions };
       return { text: described(parent.terminal, found, decisions), json };
     });
 }
