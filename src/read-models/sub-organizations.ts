@@ -228,6 +228,7 @@ const filterTypes = [
   'PHONE_NUMBER',
   'OIDC_TOKEN',
   'OIDC_CLAIMS',
+  'OAUTH_CLAIM',
   'WALLET_ACCOUNT_ADDRESS',
   'PUBLIC_KEY',
 ] as const;
@@ -272,7 +273,9 @@ export const listSuborgs = defineQuery({
       if (owned.organizationIds.length > 0 || !isLinkable(rows, request, identity)) return owned;
       return page(rows, request, 'VERIFIED_EMAIL', identity.verifiedEmail);
     }
-    if (filterType === 'OIDC_CLAIMS') return page(rows, request, 'OIDC', claimedIdentity(required(filterValue)));
+    if (filterType === 'OIDC_CLAIMS' || filterType === 'OAUTH_CLAIM') {
+      return page(rows, request, 'OIDC', claimedIdentity(required(filterValue), filterType));
+    }
     return filterType === undefined ? page(rows, request) : page(rows, request, filterType, required(filterValue));
   },
 });
