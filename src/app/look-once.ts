@@ -19,7 +19,7 @@ export function lookOnce(
   };
   const children = caughtUp(signal)
     .then(() => app.get(Children).sweep(signal))
-    .catch(failed('not all sub-organizations were looked at'));
+    .catch(failed('startup check of sub-organizations did not finish'));
   const policies = caughtUp(signal)
     .then(() =>
       findSilentPolicies(
@@ -29,7 +29,7 @@ export function lookOnce(
         signal,
       ),
     )
-    .catch(failed('not all policies were looked at'));
+    .catch(failed('startup check of policies did not finish'));
   return {
     async close() {
       stopping.abort();

@@ -91,7 +91,7 @@ export async function verifyShown(terminal: Terminal, profile: string): Promise<
   const looked = `${events} events; ${stamps} stamps verified${redacted > 0 ? `, ${redacted} not shown in full` : ''}`;
   const lines = [
     findings.length === 0
-      ? `Nothing is wrong with what the coordinator shows of organization ${organizationId}: ${looked}.`
+      ? `OK: what the coordinator shows of organization ${organizationId}: ${looked}.`
       : `${findings.length} finding${findings.length === 1 ? '' : 's'} (${looked}):`,
     ...findings.map(({ revision, problem }) => `  @ ${revision}: ${problem}`),
     ...(last

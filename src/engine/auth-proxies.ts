@@ -96,7 +96,10 @@ export class AuthProxies {
         return accountOf(organizationId, { kind: 'EMAIL', value: contactKey(verifiedEmail) });
       }
       default:
-        throw invalidField('filterType', 'is nothing that leads to an account');
+        throw invalidField(
+          'filterType',
+          `unknown value \`${filterType}\`: use EMAIL, PHONE_NUMBER, PUBLIC_KEY, CREDENTIAL_ID, OIDC_CLAIMS or OIDC_TOKEN`,
+        );
     }
   }
 

@@ -52,8 +52,7 @@ export function checkReadings(readings: number, organizationId: string, { decodi
   if (readings < mostReadings && !decoding.isSpent) return;
   throw new CoordinatorError(
     'UNAVAILABLE',
-    `organization \`${organizationId}\` kept changing while this was being read, or too much else was read at once: ` +
-      'send the same request again',
+    `organization \`${organizationId}\` changed while the request was processed, or the server was too busy: send the same request again`,
     { retryAfterSeconds: 1 },
   );
 }

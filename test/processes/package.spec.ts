@@ -304,7 +304,13 @@ async function blockOf(info: string): Promise<string> {
   return code!;
 }
 
-const compilerOptions = { module: 'nodenext', target: 'es2022', strict: true, isolatedModules: true };
+const compilerOptions = {
+  module: 'nodenext',
+  target: 'es2022',
+  strict: true,
+  isolatedModules: true,
+  skipLibCheck: true,
+};
 
 /** A test in TypeScript, with an import of its own files by the name that they get, and all matchers. */
 const typescriptTest = (imports: string, matchers: string): string => `
@@ -322,9 +328,9 @@ const typescriptTest = (imports: string, matchers: string): string => `
   test('a tag is created', async () => {
     const submitted = coordinator.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: tagName, userIds: [] });
     await expect(submitted).toBeAllowed();
-    await expect(coordinator).toHaveRecorded('UserTagCreated', { userTagName: tagName });
+    await expect(coordinator).toHaveRecorded('UserTagCreated', { tagName });
     const last = (await coordinator.events()).find(({ type }) => type === 'UserTagCreated');
-    expect(last?.type === 'UserTagCreated' ? last.data.userTagName : undefined).toBe(tagName);
+    expect(last?.type === 'UserTagCreated' ? last.data.tagName : undefined).toBe(tagName);
     expect(() => coordinator.fail('apend' as 'append')).toThrow('use read, append, head');
   });
 `;
@@ -421,7 +427,7 @@ test(
     }
     // The coordinator has ended in order: nothing holds its folder.
     const { stdout } = await promisify(execFile)('npx', [...countersign, 'verify'], { cwd: project, timeout: limitMs });
-    expect(stdout).toContain('Nothing is wrong: ');
+    expect(stdout).toContain('OK: ');
   },
   3 * limitMs,
 );

@@ -113,7 +113,7 @@ async function list(terminal: Terminal, options: ListOptions): Promise<Outcome> 
     votes[0]?.user?.userName ?? '',
     timeText(createdAt),
   ]);
-  const none = options.waitingForMe ? 'Nothing is waiting for you.\n' : 'There are none.\n';
+  const none = options.waitingForMe ? 'Nothing is waiting for you.\n' : 'No activities.\n';
   const more = found.length > shown.length ? 'There are more: see them with --limit.\n' : '';
   return {
     text: rows.length > 0 ? table(terminal, ['ACTIVITY', 'TYPE', 'STATUS', 'BY', 'SUBMITTED'], rows) + more : none,

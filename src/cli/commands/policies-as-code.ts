@@ -48,7 +48,7 @@ export function mountPoliciesAsCode(policies: CliCommand): void {
     .addOption(rebind())
     .option('--from <revision>', 'have the changes hold in the history from this event on, instead of from the start')
     .option('--exit-code', 'end with 7 if there are changes, as `git diff --exit-code` does with 1')
-    .summary('show what would make an organization like a folder')
+    .summary('show the changes needed to match a policy folder')
     .description(
       'Compares the policies, tags and root quorum of a folder with those of the organization, and shows what to do in which ' +
         'order, what it would have changed in the whole history, and what becomes of waiting activities. Changes nothing. What ' +

@@ -101,7 +101,7 @@ async function list(terminal: Terminal, options: ProfileOptions): Promise<Outcom
     shortEffect(effect),
     shortened(condition ?? 'always'),
   ]);
-  const text = rows.length > 0 ? table(terminal, ['NAME', 'POLICY', 'EFFECT', 'CONDITION'], rows) : 'There are none.\n';
+  const text = rows.length > 0 ? table(terminal, ['NAME', 'POLICY', 'EFFECT', 'CONDITION'], rows) : 'No policies.\n';
   return { text, json: { policies } };
 }
 

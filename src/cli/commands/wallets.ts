@@ -120,7 +120,7 @@ async function list(terminal: Terminal, options: ProfileOptions): Promise<Outcom
     walletId,
     [exported ? 'exported' : '', imported ? 'imported' : ''].filter(Boolean).join(', '),
   ]);
-  const text = rows.length > 0 ? table(terminal, ['NAME', 'WALLET', ''], rows) : 'There are none.\n';
+  const text = rows.length > 0 ? table(terminal, ['NAME', 'WALLET', ''], rows) : 'No wallets.\n';
   return { text, json: { wallets } };
 }
 
