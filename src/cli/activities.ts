@@ -119,24 +119,31 @@ function decisionLines({ votes }: ActivityEnvelope, decision: DecisionShown): st
     .join('');
 }
 
-/** What it would sign, as the coordinator describes it for a waiting activity. */
+/** What it would sign or change, as the coordinator describes it for a waiting activity. */
 interface Decoded {
   readonly payload?: string;
   readonly text: string;
   readonly facts: readonly { readonly name: string; readonly value: string }[];
+  readonly changes?: readonly { readonly name: string; readonly before?: string; readonly after?: string }[];
   readonly notDecoded?: string;
 }
 
 function decodedParts(terminal: Terminal, { decoded = [] }: ActivityEnvelope): readonly string[] {
-  return (decoded as readonly Decoded[]).map(({ payload, text, facts, notDecoded }) => {
-    const title = terminal.styled('bold', `It would sign${payload === undefined ? '' : ` (${printable(payload)})`}`);
+  return (decoded as readonly Decoded[]).map(({ payload, text, facts, changes, notDecoded }) => {
+    const does = changes
+      ? 'It would change (as the coordinator says)'
+      : `It would sign${payload === undefined ? '' : ` (${printable(payload)})`}`;
+    const title = terminal.styled('bold', does);
     const said = [text, ...(notDecoded === undefined ? [] : [notDecoded])]
       .map((line) => `${printable(line)}\n`)
       .join('');
-    const shown = lines(
-      terminal,
-      facts.map(({ name, value }) => [name, value]),
-    );
+    const shown = lines(terminal, [
+      ...facts.map(({ name, value }) => [name, value] as const),
+      ...(changes ?? []).flatMap(({ name, before, after }) => [
+        [name, before && `- ${before}`] as const,
+        [before ? '' : name, after && `+ ${after}`] as const,
+      ]),
+    ]);
     return `\n${title}\n${indented(said + shown)}`;
   });
 }

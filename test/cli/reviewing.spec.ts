@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
+import { until } from '../e2e/until.js';
 import { lyingServer } from './lying-server.js';
 import { TypingUser } from './typed.js';
 
@@ -145,6 +146,51 @@ describe('an activity that a server in between shows as another', () => {
     await user.json(['approve', coffee.id, '--profile', 'bob', '--yes', '--unverified']);
     await user.json(['approve', treasury.fingerprint, '--profile', 'bob']);
   });
+});
+
+test('a change is shown as it is now and as it would be, with the names of what it changes', async () => {
+  const users = (await coordinator.client.query('list_users')).users;
+  const [alice] = users.filter(({ userName }) => userName === 'alice');
+  const { policies } = await coordinator.client.query('list_policies');
+  const { policyId } = policies.find(({ policyName }) => policyName === 'two tag')!;
+  const two = ['--condition', "activity.resource == 'POLICY' || activity.kind == 'UPDATE_USER_TAG'"];
+  await user.json(['policies', 'create', 'two change', ...two, '--consensus', 'approvers.count() >= 2']);
+  const shown = async (words: readonly string[]) => {
+    const { out } = await user.types(['submit', ...words, '--profile', 'alice', '--json']);
+    const { id } = (JSON.parse(out) as Asked).activity;
+    return (await user.types(['activities', 'show', id, '--profile', 'bob'])).out;
+  };
+  const policy = ['update_policy', '--set', `policyId=${policyId}`, '--set', 'policyConsensus=approvers.count() >= 1'];
+  expect(await shown([...policy, '--set', 'policyNotes=one is enough'])).toContain(
+    [
+      'It would change (as the coordinator says)',
+      `  Change policy "two tag" (${policyId}).`,
+      '  consensus  - "approvers.count() >= 2"',
+      '             + "approvers.count() >= 1"',
+      '  notes      + "one is enough"',
+      '',
+    ].join('\n'),
+  );
+  const tag = await coordinator.createTag('payer');
+  expect(
+    await shown(['update_user_tag', '--set', `userTagId=${tag}`, '--set', `addUserIds=["${alice!.userId}"]`]),
+  ).toContain(`\n  Change user "alice" (${alice!.userId}).\n  tag  + "payer" (${tag})\n`);
+});
+
+test('a denial says how to explain it, by an id and by nothing else', async () => {
+  const denied = ['wallets', 'create', 'Savings', '--profile', 'bob'];
+  const { code, error } = await user.types(denied);
+  const [, command] = /\n {2}to see why: countersign (activities explain [-0-9a-f]{36})\n$/.exec(error)!;
+  const explained = async () => user.types([...command!.split(' '), '--profile', 'bob']);
+  await until('the denial is listed', async () => (await explained()).code === 0);
+  expect([code, (await explained()).out]).toEqual([3, like(/^Denied: no policy allows it\.\nAt revision \d+, /)]);
+  const details = [{ '@type': 'x', policyEvaluations: [], denialId: 'x; touch pwned' }];
+  server.responds((_request, response) => {
+    response
+      .writeHead(403, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ code: 7, message: 'no', details }));
+  });
+  expect((await user.types(denied)).error).toBe('error: no\n');
 });
 
 test('a server that responds to a submit or a vote with another activity is not believed, and nothing is printed to be copied', async () => {

@@ -44,6 +44,7 @@ export const signRawPayload = defineActivity({
   policy: signingPolicy,
   params: payloads.params,
   payloads: payloads.payloads,
+  texts: payloads.texts,
   ahead: payloads.ahead,
 
   check(intent, organization) {

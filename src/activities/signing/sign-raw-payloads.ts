@@ -41,6 +41,7 @@ export const signRawPayloads = defineActivity({
   policy: signingPolicy,
   params: payloads.params,
   payloads: payloads.payloads,
+  texts: payloads.texts,
   ahead: payloads.ahead,
 
   check(intent, organization) {
