@@ -112,7 +112,7 @@ module.exports = {
         '^src/ledger/(?!stores/)',
         '^src/ports/',
         '^src/wire/',
-        '^src/replay/(answer-from-history|branch|branch-counts|branch-report|compare-states|deciding-events|decision-reasons|events-over-port|find-organization|fold-cost|fold-to|fork-change|fork-history|outcome-words|parent-folds)\\.ts$',
+        '^src/replay/(answer-from-history|asked|branch|branch-counts|branch-report|compare-states|deciding-events|decision-reasons|events-over-port|find-organization|fold-cost|fold-to|fork-change|fork-history|outcome-words|parent-folds)\\.ts$',
         '^src/read-models/(draft|explanations|lab|packed-events|pages|what-if)\\.ts$',
         '^src/fairness/(families|turns)\\.ts$',
         '^src/threads/',

@@ -458,7 +458,7 @@ function errorsPage() {
         [
           '`type.googleapis.com/errors.v1.PolicyEnginePermissionError`',
           'denied submits and votes',
-          '`message`, and `policyEvaluations`: list of `{ policyId, policyName, outcome, error? }`',
+          '`message`, `policyEvaluations`: list of `{ policyId, policyName, outcome, error? }`, and `denialId` if it was recorded, for `explain_activity`',
         ],
         [
           '`type.googleapis.com/errors.v1.TurnkeyErrorDetail`',

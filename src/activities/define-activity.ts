@@ -59,6 +59,13 @@ export interface PrepareContext {
   readonly newId: () => string;
 }
 
+/** An event, or what is known of it before it is decided. */
+export type Foreseen = OrganizationEvent extends infer Event
+  ? Event extends { readonly type: infer Type; readonly data: infer Data }
+    ? { readonly type: Type; readonly data: Partial<Data> }
+    : never
+  : never;
+
 /** The limits that hold for an organization, and for its sub-organizations. */
 export type LimitsToCheck = Pick<DecideContext, 'limits' | 'subOrganizationLimits'>;
 
@@ -218,6 +225,13 @@ interface Verb<
    * `quorum-members.ts`).
    */
   touches?(intent: Intent): UserTouched;
+  /**
+   * What it would record, as far as its parameters say, for those who are asked to approve it: if `decide` needs what `prepare`
+   * returns, or costs more than that. Pure.
+   */
+  foreseen?(intent: Intent): readonly Foreseen[];
+  /** The texts among what it would sign, named as `payloads` does. They are for approvers: policies do not read them. */
+  texts?(intent: Intent): readonly { readonly name: string; readonly text: string }[];
   /** By default, a user of the organization. */
   readonly submittedBy?: SubmittedBy;
   /** The stamps it accepts: by default, API keys and passkeys (specification 4.3.3, 4.3.17; client protocol 1.3). */

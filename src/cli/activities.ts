@@ -99,7 +99,13 @@ export function described(
       ? decoded.map((one) =>
           decodedPart(terminal, status === 'ACTIVITY_STATUS_COMPLETED' ? 'It signed' : 'It would sign', one),
         )
-      : coordinators.map((one) => decodedPart(terminal, 'According to the coordinator, not verified', one))),
+      : coordinators.map((one) =>
+          decodedPart(
+            terminal,
+            `According to the coordinator, not verified${one.changes ? ', it would change' : ''}`,
+            one,
+          ),
+        )),
     ...(decisions.length > 0 ? [`\n${terminal.styled('bold', 'Decisions')}\n`] : []),
     ...decisions.map((decision) => indented(decisionLines(activity, decision))),
   ].join('');
@@ -126,11 +132,11 @@ function decisionLines({ votes }: ActivityEnvelope, decision: DecisionShown): st
     .join('');
 }
 
-/** One thing that an activity would sign or do. */
+/** One thing that an activity would sign or change. */
 function decodedPart(
   terminal: Terminal,
   title: string,
-  { payload, text, facts, notDecoded, byInterfaces = [] }: Decoded & Partial<DecodedRequest>,
+  { payload, text, facts, changes = [], notDecoded, byInterfaces = [] }: Decoded & Partial<DecodedRequest>,
 ): string {
   const whole = terminal.styled('bold', `${title}${payload === undefined ? '' : ` (${printable(payload)})`}`);
   const said = [text, ...(notDecoded === undefined ? [] : [notDecoded])].map((line) => `${printable(line)}\n`).join('');
@@ -139,11 +145,18 @@ function decodedPart(
       terminal,
       some.map(({ name, value }) => [name, value]),
     );
+  const differences = lines(
+    terminal,
+    changes.flatMap(({ name, before, after }) => [
+      [name, before && `- ${before}`] as const,
+      [before ? '' : name, after && `+ ${after}`] as const,
+    ]),
+  );
   const byInterface =
     byInterfaces.length === 0
       ? ''
       : `By an interface that the coordinator returned, not verified\n${indented(pairs(byInterfaces))}`;
-  return `\n${whole}\n${indented(said + pairs(facts) + byInterface)}`;
+  return `\n${whole}\n${indented(said + pairs(facts) + differences + byInterface)}`;
 }
 
 const indented = (text: string): string => text.replace(/^(?=.)/gm, '  ');

@@ -43,7 +43,8 @@ function decode(
   if (version?.definition.kind !== 'activity' || !version.definition.content) return undefined;
   try {
     const intent = newestIntent(version, validateParameters(version.intent, parameters));
-    return decodedOf({ parts: version.definition.content(intent, interfaces) });
+    const { content, texts } = version.definition;
+    return decodedOf({ parts: content(intent, interfaces), texts: texts?.(intent) ?? [] });
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     return decodedOf({ resources: unreadable(error.message) });

@@ -46,21 +46,16 @@ export function concernsOnly(
   }
 }
 
-export function execute(
+/** What a verb decides on. */
+export function decideContext(
   basis: Basis,
-  definition: AnyActivity,
-  intent: object,
   activityId: string,
   { userId: submitterId, credentialId, attestation }: Vote,
-  prepared: Prepared,
   word?: Word,
-) {
+): DecideContext {
   const { registry, organization, now } = basis;
-  const limits = limitsToCheck(basis);
-  definition.check?.(intent, organization, limits);
-  if (prepared && 'refusal' in prepared) throw prepared.refusal;
   let count = 0;
-  const context: DecideContext = {
+  return {
     organization,
     activityId,
     submitterId,
@@ -70,11 +65,25 @@ export function execute(
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,
     ...(word ? { isRootQuorums: word.isRootQuorums } : {}),
-    limits: limits.limits,
-    subOrganizationLimits: limits.subOrganizationLimits,
+    ...limitsToCheck(basis),
   };
+}
+
+export function execute(
+  basis: Basis,
+  definition: AnyActivity,
+  intent: object,
+  activityId: string,
+  submission: Vote,
+  prepared: Prepared,
+  word?: Word,
+) {
+  const { organization, now } = basis;
+  const context = decideContext(basis, activityId, submission, word);
+  definition.check?.(intent, organization, context);
+  if (prepared && 'refusal' in prepared) throw prepared.refusal;
   const outcome = definition.decide(intent, context, prepared?.value);
-  checkLimits(organization, outcome.events, limits.limits);
+  checkLimits(organization, outcome.events, context.limits);
   // Not during a trial run: the missing approval may still come.
   if (word) checkQuorumMembers(organization, outcome.events, word, 'login' in outcome ? outcome.login : undefined);
   if (!('leavesUnreachable' in outcome && outcome.leavesUnreachable)) {

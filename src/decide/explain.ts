@@ -130,5 +130,6 @@ export function toSignOf(basis: Basis, { type, intent: recorded }: Pick<OpenActi
   const { policy } = definition;
   const isSigning = policy !== 'root-quorum-only' && policy.action === 'SIGN' && readsResources(definition);
   if (!isSigning) return undefined;
-  return aboutStillThere(definition, newestIntent({ ...version, definition }, recorded), basis);
+  const intent = newestIntent({ ...version, definition }, recorded);
+  return { ...aboutStillThere(definition, intent, basis), texts: definition.texts?.(intent) ?? [] };
 }

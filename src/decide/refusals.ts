@@ -48,6 +48,13 @@ export class PolicyDenial extends CoordinatorError {
     this.recordedDetails = [detailFor(isForMembers)];
     this.told = toldTo(isForCaller);
   }
+
+  /** The same for the caller, with the id by which it can be explained. */
+  recordedAs(denialId: string): CoordinatorError {
+    const { code, message } = this;
+    const details = this.details.map((detail) => ({ ...detail, denialId }));
+    return new CoordinatorError(code, message, { category: 'REQUEST_NOT_AUTHORIZED', details });
+  }
 }
 
 /** A policy's outcome as responses explain it: with its name, and the part of its text that decided. */

@@ -8,6 +8,7 @@ import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '.
 import { activityVersion } from '../decide/registry.js';
 import type { Caller } from '../decide/resolve-caller.js';
 import { checkParentsTime } from '../decide/decision-time.js';
+import { rulesNumber } from '../domain/activity/rules.js';
 import { isActivityEvent, type Attestation, type Vote } from '../domain/activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
 import { CoordinatorError } from '../domain/errors.js';
@@ -49,9 +50,9 @@ export class RequestDecider {
     const { organization } = loaded;
     const { organizationId } = organization;
     const today = basisOf(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
-    const caller = this.callerOf(job, organization, parent?.organization, today.now);
-    const callerUserId = caller.user.userId;
     const basis = this.underWay(job.course, today, loaded, parent);
+    const caller = this.callerOf(job, basis, parent, today.now);
+    const callerUserId = caller.user.userId;
 
     const known = this.knownActivity(loaded, request.fingerprint);
     if (known && !this.isWordOfAnother(basis, known, request, caller)) {
@@ -83,17 +84,26 @@ export class RequestDecider {
 
   private callerOf(
     job: Job,
-    organization: OrganizationView,
-    parent: OrganizationView | undefined,
+    { organization, revision, now: at }: Basis,
+    loadedParent: LoadedOrganization | undefined,
     now: number,
   ): Caller {
     const { stamp, version, organizationId, attestation } = job.request;
     const asked = { stamp, version, organizationId, attestation, passkey: job.passkey };
+    const parent = loadedParent?.organization;
     const caller = callerOf(asked, organization, parent, now);
     const isOfParent = caller.organizationId !== organization.organizationId;
     if (parent && (isOfParent || isIssuedBy(parent, attestation))) checkParentsTime(this.ports.clock, parent);
+    const authority =
+      loadedParent && isOfParent
+        ? { organizationId: caller.organizationId, revision: loadedParent.revision }
+        : undefined;
     // Set before this user can be denied: a denial names the user.
-    job.callerUserId = caller.user.userId;
+    job.deniable = {
+      userId: caller.user.userId,
+      at,
+      basis: { revision, rules: rulesNumber, ...(authority && { authority }) },
+    };
     job.request.onKnown?.(organizationId, caller.credential.id);
     checkMaySubmit(asked, caller, organization, parent);
     return caller;

@@ -1,3 +1,4 @@
+import { changesOf } from '../decide/changes.js';
 import { toSignOf, waitsFor } from '../decide/explain.js';
 import type { Basis } from '../decide/basis.js';
 import type { WaitsFor } from '../decide/waits-for.js';
@@ -12,7 +13,7 @@ export interface Rights {
   readonly notComputed?: true;
   /** What one waiting activity waits for, if there are steps left to find out. */
   readonly waitsFor?: WaitsFor;
-  /** What it would sign, decoded. */
+  /** What it would sign or change, in words. */
   readonly decoded?: readonly Decoded[];
   /** Neither was computed, because the steps of the page are used up. */
   readonly waitsForNotComputed?: true;
@@ -20,7 +21,7 @@ export interface Rights {
 
 export type Words = Pick<Rights, 'waitsFor' | 'decoded' | 'waitsForNotComputed'>;
 
-/** What a waiting activity waits for, and what it would sign. */
+/** What a waiting activity waits for, and what it would sign or change. */
 export function wordsOf(basis: Basis, open: OpenActivity, userId: string): Words | undefined {
   const missing = waitsFor(basis, open, userId);
   if (!missing) return undefined;
@@ -28,10 +29,7 @@ export function wordsOf(basis: Basis, open: OpenActivity, userId: string): Words
   return { waitsFor: missing, ...(decoded ? { decoded } : {}) };
 }
 
-export function decodedIn(
-  basis: Basis,
-  activity: Pick<OpenActivity, 'type' | 'intent'>,
-): readonly Decoded[] | undefined {
+export function decodedIn(basis: Basis, activity: OpenActivity): readonly Decoded[] | undefined {
   const toSign = toSignOf(basis, activity);
-  return toSign && decodedOf(toSign);
+  return toSign ? decodedOf(toSign) : changesOf(basis, activity);
 }

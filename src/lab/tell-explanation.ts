@@ -2,15 +2,18 @@ import { ReadFirst } from '../decide/basis.js';
 import { askedBySubmit, askedByVotes } from '../decide/explain.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
 import { credentialsOf } from '../domain/organization/credentials-of-users.js';
-import type { Decision, Vote } from '../domain/activity/events.js';
+import { isRejection, type Vote } from '../domain/activity/events.js';
+import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
+import { openByFingerprint } from '../domain/organization/open-activities.js';
 import { decisionSteps, decodingSteps, Steps } from '../domain/steps.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { fold, nothingLoaded } from '../ledger/loaded-organization.js';
 import type { ProofAnswer, ProofQuestion } from '../read-models/explanations.js';
-import { decidingTypes, eventOf, hasOurRules, rulesOf, type Deciding } from '../replay/deciding-events.js';
+import { askedAgain, askedSafely } from '../replay/asked.js';
+import { decidingTypes, eventOf, rulesOf, type Deciding } from '../replay/deciding-events.js';
 import { questionAgain, type AskedWith } from '../replay/decision-reasons.js';
 import type { FromHistory } from '../replay/answer-from-history.js';
 import { payFolding } from '../replay/fold-cost.js';
@@ -44,7 +47,7 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
   private readonly own = new Folded();
   private readonly parent = new Folded();
   /** The votes on the activity that were recorded so far. */
-  private readonly votes: (Pick<Vote, 'userId'> & { readonly place: EventPlace })[] = [];
+  private readonly votes: (Pick<Vote, 'userId'> & { readonly place: EventPlace | undefined })[] = [];
   private decisions = 0;
   private answered: ProofAnswer | undefined;
 
@@ -60,7 +63,7 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
 
   take(events: readonly RecordedEvent[]): boolean {
     for (const event of events) {
-      if (this.answered) return false;
+      if (this.answered || this.isReached()) return false;
       this.decide(event);
       if (this.answered || !this.fold(this.own, event)) return false;
     }
@@ -70,6 +73,12 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
   answer(): ProofAnswer {
     this.answered ??= this.now();
     return this.answered;
+  }
+
+  /** What is explained was decided on the state that was folded so far. */
+  private isReached(): boolean {
+    const { about } = this.question;
+    return about.kind === 'denial' && this.own.loaded.revision >= about.revision;
   }
 
   private fold(folded: Folded, event: RecordedEvent): boolean {
@@ -93,21 +102,27 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
     this.decisions += 1;
     if (isWaiting || this.decisions < decisions) return;
     const { authority, outcome } = event.data.decision;
-    if (!hasOurRules(event)) {
-      this.answered = { notExplained: `it was decided by rules ${rulesOf(event)}, which this release does not have` };
-      return;
-    }
-    if (authority && this.parent.loaded.revision !== authority.revision) {
-      this.answered = { notExplained: 'the stream of the parent, whose policies decided, is not there' };
-      return;
-    }
+    this.answered = this.notExplainable(rulesOf(event));
+    if (this.answered) return;
     const { organization, revision } = this.own.loaded;
     const { at } = recorded.metadata as EventMetadata;
     const { registry } = this;
     const home = authority ? { authority: this.parent.loaded } : {};
     const decided = { registry, event, organization, revision, at, ...home };
     const ask = (limited: AskedWith) => questionAgain(decided, limited);
-    this.answered = asRecorded(outcome, () => this.explained(ask, revision, at));
+    this.answered = asRecorded(
+      (again) => again === outcome,
+      () => this.explained(ask, revision, at),
+    );
+  }
+
+  private notExplainable(rules: number | undefined): ProofAnswer | undefined {
+    if (rules !== rulesNumber) {
+      return { notExplained: `it was decided by rules ${rules}, which this release does not have` };
+    }
+    const { authority } = this.question;
+    if (!authority || this.parent.loaded.revision === authority.revision) return undefined;
+    return { notExplained: 'the stream of the parent, whose policies decided, is not there' };
   }
 
   /** How it would be decided as things stand: an activity that waits without another vote, a request if it were submitted. */
@@ -115,6 +130,7 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
     const { about, now } = this.question;
     const { organization, revision } = this.own.loaded;
     if (about.kind === 'request') return this.hypothetical(about);
+    if (about.kind === 'denial') return this.denied(about);
     const open = organization.openActivities.get(about.activityId);
     if (!open) return { notExplained: 'it has changed in the meantime: ask again' };
     const basis = { registry: this.registry, organization, revision, now };
@@ -144,6 +160,41 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
       if (!(error instanceof CoordinatorError)) throw error;
       return { notExplained: error.message };
     }
+  }
+
+  /** A denied request or vote, decided again on the state at its revision. */
+  private denied({ denial, rules, revision, at }: Extract<ProofQuestion['about'], { kind: 'denial' }>): ProofAnswer {
+    const refused = this.notExplainable(rules);
+    if (refused) return refused;
+    const { organization } = this.own.loaded;
+    if (this.own.loaded.revision !== revision) {
+      return { notExplained: `the organization’s stream ends before revision ${revision}, at which it was denied` };
+    }
+    const { registry } = this;
+    const authority = this.question.authority ? this.parent.loaded : undefined;
+    const home = authority?.organization ?? organization;
+    const asked = askedSafely(() => askedAgain(denial, registry, organization, at, home));
+    if (typeof asked === 'string') return { notExplained: asked };
+    const { what, vote, voterIn } = asked;
+    const open = what.kind === 'vote' ? openByFingerprint(organization, what.fingerprint) : undefined;
+    const voters = [...(open?.votes ?? []).filter((one) => !isRejection(one)), vote];
+    this.votes.push(...voters.map(({ userId }) => ({ userId, place: undefined })));
+    const ask = (limited: AskedWith) => {
+      const basis = { registry, organization, revision, now: at, ...limited };
+      const voter = { ...voterIn({ ...basis, organization: home }), ...(authority ? { authority } : {}) };
+      if (open) return askedByVotes(basis, open, voter);
+      if (what.kind === 'vote') throw new Error('the activity does not wait for votes');
+      const { type, parameters } = what.submission;
+      return askedBySubmit(
+        basis,
+        { type, intent: newestIntent(activityVersion(registry, type), parameters) },
+        vote,
+        voter,
+      );
+    };
+    // The root quorum may approve what a policy denies: then a vote is denied, and the activity still waits.
+    const denies = (outcome: string) => outcome !== 'allow' && (open !== undefined || outcome !== 'consensus-needed');
+    return asRecorded(denies, () => this.explained(ask, revision, at));
   }
 
   private explained(ask: (limited: AskedWith) => Facts, revision: number, at: number): ProofAnswer {
@@ -183,10 +234,10 @@ export class ExplanationTelling implements FromHistory<ProofAnswer> {
 }
 
 /** Facts may have been left out of an export, and a proof of anything else than what happened is none. */
-function asRecorded(outcome: Decision['outcome'], explain: () => ProofAnswer): ProofAnswer {
+function asRecorded(isRecorded: (outcome: string) => boolean, explain: () => ProofAnswer): ProofAnswer {
   try {
     const answer = explain();
-    if (answer.proof === undefined || answer.proof.outcome === outcome) return answer;
+    if (answer.proof === undefined || isRecorded(answer.proof.outcome)) return answer;
   } catch (error) {
     if (!(error instanceof Error)) throw error;
   }

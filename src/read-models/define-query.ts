@@ -119,6 +119,8 @@ export interface QueryDefinition<
   readonly readsHistory?: true;
   /** Also for users who may vote on the activity that `activityId` of the request names. */
   readonly isForVoters?: true;
+  /** Whether a request is also for everybody who may read the organization. */
+  isForReaders?(request: Request, rows: Rows): boolean;
   answer(request: Request, context: QueryContext): Answered<Response> | Promise<Answered<Response>>;
 }
 

@@ -4,7 +4,7 @@ import type { Registry } from '../decide/registry.js';
 import { credentialsOf } from '../domain/organization/credentials-of-users.js';
 import { invitedBy } from '../decide/resolve-caller.js';
 import { CoordinatorError } from '../domain/errors.js';
-import type { DenialEvent } from '../domain/activity/denial.js';
+import type { DeniedRequest } from '../domain/activity/denial.js';
 import type { Vote, VoteSelection } from '../domain/activity/events.js';
 import { openByFingerprint } from '../domain/organization/open-activities.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
@@ -43,17 +43,19 @@ function namedIn({ message, fingerprint }: Vote): string {
 /**
  * A denied request, or why it cannot be decided again.
  * @param at when it was denied, milliseconds since the epoch
+ * @param home whose user sent it
  */
 export function askedAgain(
-  denial: DenialEvent['data'],
+  denial: DeniedRequest,
   registry: Registry,
   state: OrganizationView,
   at: number,
+  home = state,
 ): Asked | string {
   const { type, userId, fingerprint, timestampMs, message, scheme, signature } = denial;
   if (fingerprintOf(message) !== fingerprint) return 'its body was not kept whole';
   if (scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256') return 'what attested its stamp was not kept';
-  const credential = credentialBehind(denial, state, at);
+  const credential = credentialBehind(denial, home, at);
   if (!credential) return 'its credential is not there: it is a member’s of the parent, or of nobody any more';
   const { parameters = {}, generateAppProofs } = parseStrictJson(Buffer.from(message), Infinity).value as {
     readonly parameters?: Parameters;
@@ -90,7 +92,7 @@ export function askedAgain(
 }
 
 function credentialBehind(
-  { userId, publicKey, credentialId }: DenialEvent['data'],
+  { userId, publicKey, credentialId }: DeniedRequest,
   organization: OrganizationView,
   now: number,
 ): PolicyCredential | undefined {

@@ -3,7 +3,7 @@ import type { Founding } from '../decide/found-organization.js';
 import { isSealed } from '../domain/sealable.js';
 import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { Registry } from '../decide/registry.js';
-import { longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
+import { denialStream, longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { marksImport } from '../domain/organization/imported.js';
 import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
@@ -337,7 +337,9 @@ export class History {
     const denial = recorded.data as DenialEvent['data'];
     const isRedacted = (recorded.metadata as EventMetadata).redacted === true;
     const isWhole = fingerprintOf(denial.message) === denial.fingerprint;
-    const problem = isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(denial, isWhole);
+    const problem =
+      this.problemWithBasis(recorded.stream, denial) ??
+      (isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(denial, isWhole));
     if (problem !== undefined) this.found(recorded, problem);
     if (denial.publicKey === undefined || isSealed(denial.message) || !isWhole) {
       this.counts.stampsNotKept++;
@@ -349,6 +351,18 @@ export class History {
       { denial: { message, publicKey, signature, scheme } },
       'the stamp of a denied request',
     );
+  }
+
+  /** A denial is recorded after the state that it is based on. */
+  private problemWithBasis(stream: string, { revision, authority }: DenialEvent['data']): string | undefined {
+    if (revision === undefined) return undefined;
+    const own = { organizationId: stream.slice(denialStream('').length), revision };
+    for (const basis of authority ? [own, authority] : [own]) {
+      const end = this.chains.endOf(organizationStream(basis.organizationId))?.revision ?? -1;
+      if (Number.isSafeInteger(basis.revision) && basis.revision >= 0 && basis.revision <= end) continue;
+      return `it is based on revision ${basis.revision} of organization \`${basis.organizationId}\`, which then ended at ${end}`;
+    }
+    return undefined;
   }
 
   /** What a denial says besides the stamped body has to follow from it. */

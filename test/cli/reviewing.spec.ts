@@ -7,6 +7,7 @@ import { scriptOf } from '../../src/transactions/bitcoin-addresses.js';
 import { unsignedBitcoin } from '../../src/transactions/unsigned-bitcoin.js';
 import { unsignedTron } from '../../src/transactions/unsigned-tron.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
+import { until } from '../e2e/until.js';
 import { lyingServer } from './lying-server.js';
 import { TypingUser } from './typed.js';
 
@@ -276,7 +277,7 @@ describe('what an activity would sign', () => {
       /lets the contract 0x2222\w+ act as this account on chain 1/,
     ],
     ['a digest', () => payload(addresses.ethereum, 'ab'.repeat(32), 'NO_OP'), /a digest does not show/],
-    ['a text', () => payload(addresses.solana, 'a text', 'NOT_APPLICABLE', 'TEXT_UTF8'), /raw bytes or text/],
+    ['a text', () => payload(addresses.solana, 'a text', 'NOT_APPLICABLE', 'TEXT_UTF8'), /A text of 6 characters/],
   ])('%s is decoded here, as the coordinator would, whatever the server says', async (_what, make, expected) => {
     const activity = await asked(make());
     const found = await user.json<{ activity: ActivityEnvelope; decoded: readonly object[] }>([
@@ -378,6 +379,51 @@ describe('what an activity would sign', () => {
     else expect([code, out]).toEqual([0, like(/\nIt would sign\n {2}Something that could not be decoded\.\n {2}\S/)]);
     expect(Date.now() - before).toBeLessThan(10_000);
   });
+});
+
+test('a change is shown as it is now and as it would be, with the names of what it changes', async () => {
+  const users = (await coordinator.client.query('list_users')).users;
+  const [alice] = users.filter(({ userName }) => userName === 'alice');
+  const { policies } = await coordinator.client.query('list_policies');
+  const { policyId } = policies.find(({ policyName }) => policyName === 'two tag')!;
+  const two = ['--condition', "activity.resource == 'POLICY' || activity.kind == 'UPDATE_USER_TAG'"];
+  await user.json(['policies', 'create', 'two change', ...two, '--consensus', 'approvers.count() >= 2']);
+  const shown = async (words: readonly string[]) => {
+    const { out } = await user.types(['submit', ...words, '--profile', 'alice', '--json']);
+    const { id } = (JSON.parse(out) as Asked).activity;
+    return (await user.types(['activities', 'show', id, '--profile', 'bob'])).out;
+  };
+  const policy = ['update_policy', '--set', `policyId=${policyId}`, '--set', 'policyConsensus=approvers.count() >= 1'];
+  expect(await shown([...policy, '--set', 'policyNotes=one is enough'])).toContain(
+    [
+      'According to the coordinator, not verified, it would change',
+      `  Change policy "two tag" (${policyId}).`,
+      '  consensus  - "approvers.count() >= 2"',
+      '             + "approvers.count() >= 1"',
+      '  notes      + "one is enough"',
+      '',
+    ].join('\n'),
+  );
+  const tag = await coordinator.createTag('payer');
+  expect(
+    await shown(['update_user_tag', '--set', `userTagId=${tag}`, '--set', `addUserIds=["${alice!.userId}"]`]),
+  ).toContain(`\n  Change user "alice" (${alice!.userId}).\n  tag  + "payer" (${tag})\n`);
+});
+
+test('a denial says how to explain it, by an id and by nothing else', async () => {
+  const denied = ['wallets', 'create', 'Savings', '--profile', 'bob'];
+  const { code, error } = await user.types(denied);
+  const [, command] = /\n {2}to see why: countersign (activities explain [-0-9a-f]{36})\n$/.exec(error)!;
+  const explained = async () => user.types([...command!.split(' '), '--profile', 'bob']);
+  await until('the denial is listed', async () => (await explained()).code === 0);
+  expect([code, (await explained()).out]).toEqual([3, like(/^Denied: no policy allows it\.\nAt revision \d+, /)]);
+  const details = [{ '@type': 'x', policyEvaluations: [], denialId: 'x; touch pwned' }];
+  server.responds((_request, response) => {
+    response
+      .writeHead(403, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ code: 7, message: 'no', details }));
+  });
+  expect((await user.types(denied)).error).toBe('error: no\n');
 });
 
 test('a server that responds to a submit or a vote with another activity is not believed, and nothing is printed to be copied', async () => {

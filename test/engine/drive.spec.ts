@@ -911,16 +911,19 @@ describe('a denial', () => {
         },
       ],
     };
-    expect([refusal.code, refusal.details]).toEqual(['PERMISSION_DENIED', [detail]]);
     expect(await coordinator.events()).toEqual(before);
 
     const recorded = await coordinator.events(denials);
+    const { id: denialId } = recorded[0]!;
+    expect([refusal.code, refusal.details]).toEqual(['PERMISSION_DENIED', [{ ...detail, denialId }]]);
     expect(recorded.map(({ type, data }) => ({ type, data }))).toEqual([
       {
         type: 'ActivityDenied',
         data: {
           type: createTag,
           userId: ann.userId,
+          revision: before.length - 1,
+          rules: 1,
           fingerprint: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string,
           timestampMs: (JSON.parse(request.body) as { timestampMs: string }).timestampMs,
           message: request.body,

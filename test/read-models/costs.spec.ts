@@ -521,6 +521,8 @@ test('every query costs the same with a hundred times the history, whatever its 
 
 /** Statements that a query of one thing, or of a short list, asks of its rows; of all others two at most. */
 const statements: Readonly<Record<string, number>> = {
+  // Of a denial or an activity.
+  explain_activity: 3,
   get_active_policies: 3,
   // Of every list of the organization.
   get_organization: 19,

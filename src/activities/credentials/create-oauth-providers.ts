@@ -2,7 +2,7 @@ import { existingUser } from '../../domain/organization/users.js';
 import { ListOf, Uuid, UuidList } from '../../wire/fields.js';
 import { claimsOf, oidcTokensUsed, recalledTokens, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity } from '../define-activity.js';
-import { newCredentials } from './credential-params.js';
+import { credentialsForeseen, newCredentials } from './credential-params.js';
 import {
   OauthProviderParams,
   OauthProviderParamsV2,
@@ -62,6 +62,7 @@ export const createOauthProviders = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
+  foreseen: ({ userId, ...credentials }) => credentialsForeseen(userId, credentials),
   touches: ({ userId }) => ({ type: 'OauthProviderCreated', data: { userId } }),
   submittedBy: 'user-or-parent',
 

@@ -18,7 +18,7 @@ import {
   Uuid,
 } from '../../wire/fields.js';
 import { normalizePublicKey } from '../../stamps/keys.js';
-import type { DecideContext } from '../define-activity.js';
+import type { DecideContext, Foreseen } from '../define-activity.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 import { maxCredentialIdBytes, type VerifiedRegistration } from '../../ports/passkeys.js';
 import type { PreparePorts } from '../../ports/prepare.js';
@@ -174,6 +174,32 @@ export function liftAuthenticator(params: AuthenticatorParams, field: string): A
     challenge,
     attestation: { credentialId: rawId, clientDataJson, attestationObject, transports },
   };
+}
+
+/** What is known of a user's new credentials before they are verified. */
+export function credentialsForeseen(
+  userId: string,
+  {
+    apiKeys = [],
+    authenticators = [],
+    oauthProviders = [],
+  }: {
+    readonly apiKeys?: readonly ApiKeyParamsV2[];
+    readonly authenticators?: readonly AuthenticatorParamsV2[];
+    readonly oauthProviders?: readonly { readonly providerName: string }[];
+  },
+): readonly Foreseen[] {
+  return [
+    ...apiKeys.map(({ apiKeyName, publicKey }): Foreseen => {
+      return { type: 'ApiKeyCreated', data: { userId, apiKeyName, publicKey } };
+    }),
+    ...authenticators.map(({ authenticatorName }): Foreseen => {
+      return { type: 'AuthenticatorCreated', data: { userId, authenticatorName } };
+    }),
+    ...oauthProviders.map(({ providerName }): Foreseen => {
+      return { type: 'OauthProviderCreated', data: { userId, providerName } };
+    }),
+  ];
 }
 
 /**

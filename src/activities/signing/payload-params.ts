@@ -117,6 +117,11 @@ export function payloadReader<Intent extends RawIntent>(
       return { key, parts: signed.map((bytes) => ({ bytes, addressFormat: key.addressFormat })) };
     },
 
+    texts: (intent: Intent) =>
+      intent.encoding === 'PAYLOAD_ENCODING_TEXT_UTF8'
+        ? payloadsOf(intent).map((payload, index) => ({ name: fieldOf(index), text: payload }))
+        : [],
+
     /** What policies see of the key, and of each distinct payload. @throws {CoordinatorError} as `read` does */
     payloads(intent: Intent, organization: OrganizationView): readonly RequestPart[] {
       const key = signingKeyOf(organization, intent.signWith);

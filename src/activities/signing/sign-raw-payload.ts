@@ -45,6 +45,7 @@ export const signRawPayload = defineActivity({
   params: payloads.params,
   payloads: payloads.payloads,
   content: payloads.content,
+  texts: payloads.texts,
   ahead: payloads.ahead,
 
   check(intent, organization) {

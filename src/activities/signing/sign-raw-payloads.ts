@@ -42,6 +42,7 @@ export const signRawPayloads = defineActivity({
   params: payloads.params,
   payloads: payloads.payloads,
   content: payloads.content,
+  texts: payloads.texts,
   ahead: payloads.ahead,
 
   check(intent, organization) {

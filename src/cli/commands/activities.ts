@@ -51,14 +51,16 @@ export function mountActivitiesShow(parent: CliCommand): void {
 /** `countersign activities explain`. */
 export function mountActivitiesExplain(parent: CliCommand): void {
   withProfile(parent.command('explain'))
-    .argument('<activity>', 'its id')
+    .argument('<activity>', 'its id, or that of a denial')
     .summary('prove a decision: every policy, every value, and what would change it')
     .description(
       'Proves the last decision on an activity; for one that waits, how it would be decided now. Shows the rules in their order, ' +
         'each policy, each part of its text with its value and the event that set it, and the smallest changes that would flip the ' +
-        'decision. For members of the root quorum.',
+        'decision. For members of the root quorum, and for users who may vote on it while it waits. A denial is proved, too, for every ' +
+        'member: its id is in the response to the denied request, and in `countersign query list_denials`.',
     )
     .example('countersign activities explain "$ACTIVITY"', 'See why an activity waits, and who could let it pass')
+    .example('countersign activities explain "$DENIAL"', 'See which policies denied a request, as they were then')
     .answers(async (options: ProfileOptions, id: string) => {
       const { proofText } = await import('../proof-text.js');
       const client = await profileClient(parent.terminal, options);
