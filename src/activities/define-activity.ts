@@ -158,7 +158,7 @@ type Asking<Intent extends object, Result extends object, Recalled, Prepared> =
  */
 export type SubmittedBy = 'user' | 'root-user' | 'user-or-parent' | 'user-who-logs-in' | 'parent' | 'invitee';
 
-/** An API key, a passkey, or a key that a token vouches for (client protocol 1.3). */
+/** An API key, a passkey, or a key that a token vouches for (docs/protocol.md, attested stamps). */
 export type StampKind = 'api-key' | 'webauthn' | 'attested';
 
 /** One verb of the Activity API as one value. Listing it in `index.ts` registers it. */
@@ -181,7 +181,7 @@ interface Verb<
   readonly intent: new () => Intent;
   readonly result: new () => Result;
   readonly olderVersions?: readonly OlderVersion<Intent>[];
-  /** Resource and action, for policies; or that only the root quorum may do it (client protocol 9.4). */
+  /** Resource and action, for policies; or that only the root quorum may do it (docs/protocol.md, order of evaluation). */
   readonly policy: { readonly resource: string; readonly action: string } | 'root-quorum-only';
   /** What policies may read as `activity.params.<name>`: its type, and how to get it from the intent. */
   readonly params?: Readonly<
@@ -196,7 +196,7 @@ interface Verb<
     >
   >;
   /**
-   * What policies may read as `wallet`, `private_key`, `eth` and their like (client protocol 9.3), by namespace.
+   * What policies may read as `wallet`, `private_key`, `eth` and their like (docs/protocol.md, policy namespaces), by namespace.
    * @throws {CoordinatorError} if the intent names something that does not exist, or contains an unreadable transaction
    */
   resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
@@ -234,7 +234,7 @@ interface Verb<
   texts?(intent: Intent): readonly { readonly name: string; readonly text: string }[];
   /** By default, a user of the organization. */
   readonly submittedBy?: SubmittedBy;
-  /** The stamps it accepts: by default, API keys and passkeys (specification 4.3.3, 4.3.17; client protocol 1.3). */
+  /** The stamps it accepts: by default, API keys and passkeys (specification 4.3.3, 4.3.17; docs/protocol.md, attested stamps). */
   readonly stamps?: readonly StampKind[];
   /**
    * Refuses what can be refused early. Called on submission, so that nobody votes on something impossible; before `prepare`, so

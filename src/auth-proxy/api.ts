@@ -4,7 +4,7 @@ import { CoordinatorError, grpcNumbers, type ErrorCategory, type ErrorCode } fro
 import { KeptConnection, type KeptResponse } from '../http-client/kept-request.js';
 import { callerHeader, tellCaller } from '../rate-limits/caller.js';
 
-/** The part of a configuration that the proxy reads (client protocol 5.2). Times are seconds as decimal strings. */
+/** The part of a configuration that the proxy reads (docs/protocol.md, auth proxy). Times are seconds as decimal strings. */
 interface ProxySettings {
   readonly allowedOrigins: readonly string[];
   readonly allowedAuthMethods: readonly string[];

@@ -28,7 +28,7 @@ interface Ended {
 
 /**
  * The app proofs of an activity that has ended, as recorded: first the policy outcome, then one for each derived
- * address (client protocol 7.8).
+ * address (docs/protocol.md, app proofs).
  */
 export function proveEnded(ended: Ended, signer: ProofSigner): ActivityEvent {
   const { activityId, at, events } = ended;

@@ -77,7 +77,7 @@ export class ReadFirst extends Error {
 export interface Voter {
   readonly userId: string;
   readonly credential: PolicyCredential;
-  /** The parent, if it acts for its sub-organization: then its users and policies decide (client protocol 1.4). */
+  /** The parent, if it acts for its sub-organization: then its users and policies decide (docs/protocol.md, who may stamp what). */
   readonly authority?: { readonly organization: OrganizationView; readonly revision: number } | undefined;
 }
 

@@ -15,7 +15,7 @@ interface Explanation {
   readonly isForMembers: boolean;
 }
 
-/** A denial by policies (client protocol 3.1). The recorded denial may say more or less than the response. */
+/** A denial by policies (docs/protocol.md, error bodies). The recorded denial may say more or less than the response. */
 export class PolicyDenial extends CoordinatorError {
   /** As the organization's members see it. */
   readonly recordedDetails: readonly ErrorDetail[];

@@ -109,7 +109,7 @@ export class RequestDecider {
     return caller;
   }
 
-  /** The identical body from another user who may vote counts as that user's vote (client protocol 2.5). */
+  /** The identical body from another user who may vote counts as that user's vote (docs/protocol.md, fingerprints). */
   private isWordOfAnother(
     basis: Basis,
     activityId: string,

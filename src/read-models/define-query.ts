@@ -113,7 +113,7 @@ export interface QueryDefinition<
   readonly summary: string;
   readonly request: new () => Request;
   readonly response: new () => Response;
-  /** The body may name the parent when the credential lives in one of its sub-organizations (client protocol 1.4). */
+  /** The body may name the parent when the credential lives in one of its sub-organizations (docs/protocol.md, who may stamp what). */
   readonly whereTheCredentialLives?: true;
   /** For members of the root quorum, of the organization or of its parent, and with a stamp only. */
   readonly readsHistory?: true;

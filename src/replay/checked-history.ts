@@ -321,7 +321,7 @@ export class History {
     vote: Vote,
     isKnown: boolean,
   ): Promise<void> {
-    // The identical body from another user counts as that user's vote (client protocol 2.5).
+    // The identical body from another user counts as that user's vote (docs/protocol.md, fingerprints).
     if (!this.words.add(JSON.stringify([organizationId, vote.fingerprint, vote.userId]))) {
       this.found(recorded, `the same signed request of the same user, ${vote.fingerprint}, is recorded twice`);
     }

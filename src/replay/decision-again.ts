@@ -121,7 +121,7 @@ function voteAgain(
   return { activityType: open.type, outcome, result: decideVote(basis, open, vote, voter, prepared) };
 }
 
-/** A body may name the organization that it is recorded in, or its parent (client protocol 1.4). */
+/** A body may name the organization that it is recorded in, or its parent (docs/protocol.md, who may stamp what). */
 function checkSignedFor({ organization }: Basis, signedFor: unknown): void {
   const { organizationId, parentOrganizationId } = organization;
   const named = typeof signedFor === 'string' ? signedFor.toLowerCase() : signedFor;

@@ -86,7 +86,7 @@ const dataKeyLength = 32;
 
 /**
  * Sealed secrets. Each vault is a stream `vault-<id>`: every coordinator of a store sees it, and deleting the stream
- * shreds the secrets (design, section 7). A plaintext leaves `open` only into the function it was opened for.
+ * shreds the secrets. A plaintext leaves `open` only into the function it was opened for.
  */
 export class Vault {
   private readonly cache: SharedMemory<LoadedVault>;

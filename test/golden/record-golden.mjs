@@ -504,7 +504,7 @@ const claimsOf = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64u
 /** A code of digits that is another one. */
 const wrong = (code, by = 1) => String((Number(code) + by) % 1_000_000).padStart(6, '0');
 
-/** What a client signs to use a verification token (client protocol, section 8.2). */
+/** What a client signs to use a verification token (docs/protocol.md, client signatures). */
 function clientSignature({ privateKey, publicKey }, verificationToken, usage, asked) {
   const message = JSON.stringify({ ...asked, tokenId: claimsOf(verificationToken).id, type: usage });
   const signature = Buffer.from(p256.sign(Buffer.from(message), Buffer.from(privateKey, 'hex'))).toString('hex');
@@ -662,7 +662,7 @@ async function people(coordinator) {
   await send('INIT_OTP_V3', phone);
 }
 
-/** A client secret as published clients seal it (client protocol, section 7.7), but with a seed. */
+/** A client secret as published clients seal it (docs/protocol.md, secrets of clients), but with a seed. */
 function sealedClientSecret(secret, recipient) {
   const to = Buffer.from(recipient, 'hex');
   const ephemeral = createECDH('prime256v1');

@@ -35,7 +35,7 @@ class Oauth2AuthenticateResult {
   oidcToken!: string;
 }
 
-/** Names that users of the clients know from the messages (client protocol, section 8.4). */
+/** Names that users of the clients know from the messages (docs/protocol.md, OAuth 2.0). */
 const required = [
   ['authCode', 'auth_code'],
   ['redirectUri', 'redirect_uri'],

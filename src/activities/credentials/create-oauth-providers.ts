@@ -45,7 +45,7 @@ const field = 'parameters.oauthProviders';
 
 /**
  * Adds OpenID identities to a user. A parent may add one to a user of a sub-organization whose proved e-mail address
- * the token vouches for (client protocol 1.4).
+ * the token vouches for (docs/protocol.md, who may stamp what).
  */
 export const createOauthProviders = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2',

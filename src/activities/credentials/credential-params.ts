@@ -271,7 +271,7 @@ export function newCredentials({
   return {
     /**
      * Gives API keys to a user. If there is no room for another expiring key, expired ones are deleted first, then the
-     * oldest (client protocol 1.5).
+     * oldest (docs/protocol.md, sessions).
      * @throws {CoordinatorError} INVALID_ARGUMENT, ALREADY_EXISTS, RESOURCE_EXHAUSTED
      */
     apiKeys(

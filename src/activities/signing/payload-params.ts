@@ -100,7 +100,7 @@ export function payloadReader<Intent extends RawIntent>(
   };
 
   return {
-    /** What policies see as `activity.params` (client protocol 9.3). */
+    /** What policies see as `activity.params` (docs/protocol.md, policy namespaces). */
     params: {
       encoding: { type: text, literals: payloadEncodings, from: ({ encoding }: Intent) => encoding },
       hash_function: { type: text, literals: hashFunctions, from: ({ hashFunction }: Intent) => hashFunction },

@@ -23,7 +23,7 @@ import type { RawSignature } from '../../ports/keyring.js';
 import { Readings } from '../readings.js';
 import { keyResources, type BytesToSign } from './signing-params.js';
 
-/** Chains as the clients name them (client protocol 6.3, sign_transaction). */
+/** Chains as the clients name them (docs/protocol.md, versions, sign_transaction). */
 export const transactionTypes = [
   'TRANSACTION_TYPE_ETHEREUM',
   'TRANSACTION_TYPE_SOLANA',
@@ -122,7 +122,7 @@ function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransacti
   }
 }
 
-/** What policies see of transactions that this key signs, by namespace (client protocol 9.3). */
+/** What policies see of transactions that this key signs, by namespace (docs/protocol.md, policy namespaces). */
 export function describer(
   key: SigningKey,
   organization: OrganizationView,

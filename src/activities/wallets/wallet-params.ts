@@ -14,7 +14,7 @@ export const maxAccountsAtOnce = 100;
 
 export const addressFormats = Object.keys(ADDRESS_FORMATS) as readonly AddressFormat[];
 
-/** An account as a client requests it (client protocol 6.3, create_wallet). */
+/** An account as a client requests it (docs/protocol.md, versions, create_wallet). */
 export class WalletAccountParams {
   @OneOf(CURVES, { about: 'The curve of its key; must suit the address format.' })
   curve!: Curve;
@@ -107,7 +107,7 @@ export function recalledWallet(recorded: RecordedActivity) {
   return { vaultId: recorded.first('WalletCreated').vaultId, accounts: recalledAccounts(recorded) };
 }
 
-/** A wallet as policies see it (client protocol 9.3). */
+/** A wallet as policies see it (docs/protocol.md, policy namespaces). */
 export function walletValue({ walletId, walletName, imported, exported }: Wallet): PolicyValue {
   return { id: walletId, label: walletName, imported, exported };
 }

@@ -21,7 +21,7 @@ export type ActivityStatus = (typeof activityStatuses)[number];
 
 export type VoteSelection = 'VOTE_SELECTION_APPROVED' | 'VOTE_SELECTION_REJECTED';
 
-/** What a token proves about the holder of the key that it is bound to (client protocol, section 1.3). */
+/** What a token proves about the holder of the key that it is bound to (docs/protocol.md, attested stamps). */
 export type Attestation =
   | {
       readonly kind: 'contact';
@@ -147,7 +147,7 @@ export function isActivityEvent(event: { readonly type: string }): event is Acti
   return Object.hasOwn(activityEventTypes, event.type);
 }
 
-/** How long an approval counts; the activity itself stays open (client protocol 2.2). */
+/** How long an approval counts; the activity itself stays open (docs/protocol.md, statuses). */
 const approvalLifeMs = 24 * 60 * 60 * 1000;
 
 /** The approvals of an open activity that are recent enough to count and were not taken back, oldest first. */
