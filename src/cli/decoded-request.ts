@@ -7,7 +7,7 @@ import type { Decoded, DecodedFact } from '../domain/policy/decoded/account.js';
 import { unreadable } from '../domain/policy/types.js';
 import type { UploadedInterface } from '../transactions/reading.js';
 import { validateParameters } from '../wire/validate.js';
-import { wholeList } from './named.js';
+import { wholeList } from './list-pages.js';
 import type { SignedRequest } from './signed-request.js';
 
 /** One transaction or payload, decoded from the signed body by the code that decodes it for policies. */

@@ -4,7 +4,7 @@ import { isUuid } from '../domain/uuid.js';
 import { clauseNames, type HeldPolicy, type HeldSet, type PolicySaid } from '../lab/policy-changes.js';
 import { madeUpId, type IdOf, type NamedKind } from '../lab/policy-files.js';
 import { printable } from './layout.js';
-import { wholeList } from './named.js';
+import { wholeList } from './list-pages.js';
 
 export interface Named {
   readonly kind: NamedKind;

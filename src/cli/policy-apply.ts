@@ -10,7 +10,7 @@ import { profileClient } from './callers.js';
 import type { Outcome } from './command.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 import { printable } from './layout.js';
-import { wholeList } from './named.js';
+import { wholeList } from './list-pages.js';
 import { stepText } from './policy-diff.js';
 import { policyText } from './policy-folder.js';
 import { PolicyLock } from './policy-lock.js';

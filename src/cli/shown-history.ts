@@ -6,7 +6,7 @@ import { BadUsage } from './bad-usage.js';
 import { profileClient } from './callers.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
-import { parsePoint, revisionOfEvent } from './points.js';
+import { parsePoint, revisionOfEvent } from './typed-point.js';
 import { printable } from './layout.js';
 import { labelled, outline } from './replay-text.js';
 import type { ReplayOptions } from './replay.js';

@@ -4,7 +4,7 @@ import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import type { EventReader } from '../ledger/event-store.js';
 import { eventsFile, openForReading } from '../ledger/stores/open-event-store.js';
-import { KeptProgress } from '../replay/kept-progress.js';
+import { SavedProgress } from '../replay/saved-progress.js';
 import { SavedHeads } from '../replay/saved-heads.js';
 import { RowsAgain, type RowsCompared } from '../replay/rows-again.js';
 import { verifyHistory, type Verification } from '../replay/verify.js';
@@ -65,7 +65,7 @@ export async function verify(terminal: Terminal, options: VerifyOptions): Promis
       heads,
       since,
       isAllRight: async () => damaged.length === 0 && !(await compareRows())?.differences.length,
-      ...(progress === undefined ? {} : { progress: new KeptProgress(terminal.path(progress)) }),
+      ...(progress === undefined ? {} : { progress: new SavedProgress(terminal.path(progress)) }),
       ...(rowsAgain ? { onEvent: (recorded) => rowsAgain?.take(recorded) } : {}),
       ...(isShown
         ? {

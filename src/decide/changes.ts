@@ -3,7 +3,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { oneLine, type Decoded } from '../domain/policy/decoded/account.js';
 import { weights } from '../domain/steps.js';
-import type { Basis } from './basis.js';
+import type { DecisionContext } from './decision-context.js';
 import { describedChanges } from './described-changes.js';
 import { decideContext } from './effects.js';
 import { activityVersion, newestIntent } from './registry.js';
@@ -15,7 +15,7 @@ const describedResources: ReadonlySet<string> = new Set(['POLICY', 'USER', 'CRED
  * What a waiting activity would change, for those who are asked to approve it. Undefined for activities that change something
  * else than policies, users, their credentials and tags, and the root quorum.
  */
-export function changesOf(basis: Basis, open: OpenActivity): readonly Decoded[] | undefined {
+export function changesOf(basis: DecisionContext, open: OpenActivity): readonly Decoded[] | undefined {
   const { registry, organization } = basis;
   const { definition, ...version } = activityVersion(registry, open.type);
   if (!isDescribed(definition) || !organization.openActivities.has(open.activityId)) return undefined;

@@ -7,13 +7,13 @@ import { CoordinatorError } from '../domain/errors.js';
 import { checkQuorumMembers, isOnlyAbout, type Word } from '../domain/organization/quorum-members.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { checkLimits } from '../domain/organization/limits.js';
-import { checkQuorumReachable } from '../domain/organization/ways-in.js';
+import { checkQuorumReachable } from '../domain/organization/login-methods.js';
 import type { Authorization } from '../domain/policy/authorize.js';
 import { derivedId } from '../ledger/ids.js';
-import { type Basis, limitsToCheck, type Prepared } from './basis.js';
+import { type DecisionContext, limitsToCheck, type Prepared } from './decision-context.js';
 import { policySetOfDecision } from './policy-set.js';
 
-export function isPossible(definition: AnyActivity, intent: object, basis: Basis): boolean {
+export function isPossible(definition: AnyActivity, intent: object, basis: DecisionContext): boolean {
   try {
     definition.check?.(intent, basis.organization, limitsToCheck(basis));
     return true;
@@ -29,7 +29,7 @@ export function isPossible(definition: AnyActivity, intent: object, basis: Basis
  */
 export function concernsOnly(
   userId: string,
-  basis: Basis,
+  basis: DecisionContext,
   definition: AnyActivity,
   intent: object,
   { activityId, votes: [submission] }: OpenActivity,
@@ -48,7 +48,7 @@ export function concernsOnly(
 
 /** What a verb decides on. */
 export function decideContext(
-  basis: Basis,
+  basis: DecisionContext,
   activityId: string,
   { userId: submitterId, credentialId, attestation }: Vote,
   word?: Word,
@@ -70,7 +70,7 @@ export function decideContext(
 }
 
 export function execute(
-  basis: Basis,
+  basis: DecisionContext,
   definition: AnyActivity,
   intent: object,
   activityId: string,
@@ -100,7 +100,7 @@ export function afterwardsOf(definition: AnyActivity, prepared: Prepared) {
 export function decisionOf(
   { voteId }: Vote,
   { outcome, by, evaluations, among }: Authorization,
-  { revision, limits }: Basis,
+  { revision, limits }: DecisionContext,
   more: Pick<Decision, 'authority' | 'resolution'> = {},
 ): Decision {
   const policySet = policySetOfDecision(among, evaluations);

@@ -1,7 +1,7 @@
 import { CoordinatorError, type ErrorDetail } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { Authorization } from '../domain/policy/authorize.js';
-import type { Evaluation } from '../domain/policy/part-question.js';
+import type { Evaluation } from '../domain/policy/part-evaluation.js';
 import type { DecidingPart } from '../domain/policy/deciding-part.js';
 
 /** What a denial discloses about policies, and to whom. */

@@ -11,7 +11,7 @@ import type { RequestDecider } from './decide-request.js';
 import { decideBatch, isLarge, type DecidedBatch } from './decided-batch.js';
 import type { Decided, DriveAnswer, DriverPorts, Job } from './job.js';
 import type { Preparations } from './preparations.js';
-import { Room } from './room.js';
+import { Room } from './append-backoff.js';
 
 /** How long a batch is decided again while other writers get ahead, in milliseconds. */
 const patienceMs = 5_000;

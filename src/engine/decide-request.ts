@@ -1,7 +1,7 @@
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
 import { submissionOf } from '../decide/approvals.js';
-import { clausesOf, type Basis, type DecisionResult } from '../decide/basis.js';
+import { clausesOf, type DecisionContext, type DecisionResult } from '../decide/decision-context.js';
 import { isVoteOf } from '../decide/rights.js';
 import { callerOf, checkMaySubmit } from '../decide/caller.js';
 import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
@@ -20,11 +20,11 @@ import type { User } from '../domain/organization/users.js';
 import { uuidV7 } from '../ledger/ids.js';
 import type { NewEvent } from '../ledger/event-store.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
-import { basisOf } from './basis.js';
+import { loadDecisionContext } from './load-decision-context.js';
 import type { Course, Decided, DriverPorts, Job, PrepareFirst } from './job.js';
-import { proofOf } from './ended-proofs.js';
+import { proofOf } from './result-proofs.js';
 import type { SubmitRequest } from './requests.js';
-import { takeOn } from './take-on.js';
+import { applyAndSeal } from './apply-and-seal.js';
 import { checkCounter } from './passkeys.js';
 import { voteOf } from './vote-of.js';
 
@@ -49,7 +49,7 @@ export class RequestDecider {
     const { meter } = job.course;
     const { organization } = loaded;
     const { organizationId } = organization;
-    const today = basisOf(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
+    const today = loadDecisionContext(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
     const basis = this.underWay(job.course, today, loaded, parent);
     const caller = this.callerOf(job, basis, parent, today.now);
     const callerUserId = caller.user.userId;
@@ -74,7 +74,7 @@ export class RequestDecider {
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
     const record = recordAfter(organization, activityId, events, basis.now);
-    batch.push(...takeOn(loaded, events, activityId, request.fingerprint, basis.now));
+    batch.push(...applyAndSeal(loaded, events, activityId, request.fingerprint, basis.now));
     const isSubmission = events.some(({ type }) => type === 'ActivitySubmitted');
     const given = job.prepared && 'value' in job.prepared ? job.prepared.value : undefined;
     const appended = isSubmission ? { prepared: given } : undefined;
@@ -84,7 +84,7 @@ export class RequestDecider {
 
   private callerOf(
     job: Job,
-    { organization, revision, now: at }: Basis,
+    { organization, revision, now: at }: DecisionContext,
     loadedParent: LoadedOrganization | undefined,
     now: number,
   ): Caller {
@@ -111,7 +111,7 @@ export class RequestDecider {
 
   /** The identical body from another user who may vote counts as that user's vote (docs/protocol.md, fingerprints). */
   private isWordOfAnother(
-    basis: Basis,
+    basis: DecisionContext,
     activityId: string,
     { fingerprint, version: { definition } }: SubmitRequest,
     { user: { userId } }: Caller,
@@ -127,10 +127,10 @@ export class RequestDecider {
   /** The started decision if it was on the same state; otherwise a new one, with what is left of the meter. */
   private underWay(
     course: Course,
-    today: Basis,
+    today: DecisionContext,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
-  ): Basis {
+  ): DecisionContext {
     const heads = `${loaded.hash} ${parent?.hash}`;
     const { begun } = course;
     if (begun?.heads !== heads || today.now - begun.now > longestDecisionMs) {
@@ -166,7 +166,7 @@ export class RequestDecider {
   private submitOrVote(
     job: Job,
     caller: Caller,
-    basis: Basis,
+    basis: DecisionContext,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
   ): (Exclude<DecisionResult, 'prepare-first'> & { readonly activityId: string }) | PrepareFirst {

@@ -1,5 +1,5 @@
 import type { ToReadAhead } from '../activities/define-activity.js';
-import type { FoundOut, Prepared } from '../decide/basis.js';
+import type { FoundOut, Prepared } from '../decide/decision-context.js';
 import type { Registry } from '../decide/registry.js';
 import type { ActivityRecord } from '../domain/activity/record.js';
 import type { CoordinatorError } from '../domain/errors.js';

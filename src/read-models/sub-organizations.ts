@@ -5,7 +5,7 @@ import { OneOf, Text, UuidList } from '../wire/fields.js';
 import { authProxyOf } from './auth-proxies.js';
 import type { Rows } from './database.js';
 import { defineQuery, PaginatedRequest } from './define-query.js';
-import { ListPlaces } from './list-places.js';
+import { ListCursors } from './list-cursors.js';
 import { newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 
@@ -22,7 +22,7 @@ type Kind =
   | 'OIDC'
   | 'WALLET_ACCOUNT_ADDRESS';
 
-const places = new ListPlaces({
+const places = new ListCursors({
   table: 'sub_organizations',
   owner: 'parent_id',
   id: 'organization_id',

@@ -1,4 +1,4 @@
-import type { Basis, DecisionResult, Submission, Voter } from '../decide/basis.js';
+import type { DecisionContext, DecisionResult, Submission, Voter } from '../decide/decision-context.js';
 import { fingerprintOf } from '../stamps/fingerprint.js';
 import { activityVersion, newestIntent } from '../decide/registry.js';
 import { decideSubmit } from '../decide/submit.js';
@@ -9,8 +9,8 @@ import { derivedId } from '../ledger/ids.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { validateParameters } from '../wire/validate.js';
 import { plain, type Deciding } from './deciding-events.js';
-import { authorityOf, preparation, voterOf, type ParentAt } from './recorded-basis.js';
-import { inRecordedWords } from './recorded-words.js';
+import { authorityOf, preparation, voterOf, type ParentAt } from './recorded-context.js';
+import { withRecordedMessage } from './recorded-messages.js';
 
 /** What history says about one decision, and the result of deciding it again. Events as plain JSON, type and data. */
 export interface Redecided {
@@ -28,7 +28,7 @@ export interface Redecided {
  * @throws {Error} if what is recorded cannot be a decision
  */
 export function again(
-  basis: Basis,
+  basis: DecisionContext,
   event: Deciding,
   effects: readonly OrganizationEvent[],
   revision: number,
@@ -52,7 +52,7 @@ export function again(
     revision,
     activityType,
     recorded: [event, ...effects],
-    again: inRecordedWords(result.events.map(plain), [event, ...effects]),
+    again: withRecordedMessage(result.events.map(plain), [event, ...effects]),
     outcome,
     outcomeAgain: result.outcome,
   };
@@ -69,7 +69,7 @@ function checkVoteFacts({ type, data: { activityId, vote } }: Deciding, redacted
 }
 
 function submitAgain(
-  basis: Basis,
+  basis: DecisionContext,
   { data }: Extract<Deciding, { type: 'ActivitySubmitted' }>,
   effects: readonly OrganizationEvent[],
   voter: Voter,
@@ -104,7 +104,7 @@ function submitAgain(
 }
 
 function voteAgain(
-  basis: Basis,
+  basis: DecisionContext,
   event: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
   effects: readonly OrganizationEvent[],
   voter: Voter,
@@ -122,7 +122,7 @@ function voteAgain(
 }
 
 /** A body may name the organization that it is recorded in, or its parent (docs/protocol.md, who may stamp what). */
-function checkSignedFor({ organization }: Basis, signedFor: unknown): void {
+function checkSignedFor({ organization }: DecisionContext, signedFor: unknown): void {
   const { organizationId, parentOrganizationId } = organization;
   const named = typeof signedFor === 'string' ? signedFor.toLowerCase() : signedFor;
   if (named === organizationId.toLowerCase() || named === parentOrganizationId?.toLowerCase()) return;
@@ -131,7 +131,7 @@ function checkSignedFor({ organization }: Basis, signedFor: unknown): void {
 
 /** A signed vote names its activity and agrees with the event; or it is the body that is voted on. */
 function checkWord(
-  basis: Basis,
+  basis: DecisionContext,
   { type, data: { vote } }: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
   open: OpenActivity,
 ): void {

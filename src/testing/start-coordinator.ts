@@ -27,7 +27,7 @@ import { KeyEncryptionError, LocalKeyEncryption, type KeyEncryption } from '../v
 import { Vault } from '../vault/vault.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
 import { importHistory, readImport, type Imported, type ReadHistory } from './import-history.js';
-import { KeptMessages } from './kept-messages.js';
+import { CapturedMessages } from './captured-messages.js';
 import { ActivityClient, type ParametersOf } from '../client/activity-client.js';
 import { WebhookSink, type DeliveredWebhook } from './webhook-sink.js';
 
@@ -228,7 +228,7 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
     clock: new SteeredClock(at, failing),
     randomness: new FailingRandomness(seed, failing),
     kek: new SeededRandomness(`kek of ${seed}`).bytes(32),
-    kept: new KeptMessages((channel) => failing.has(channel) || failing.has('messages')),
+    kept: new CapturedMessages((channel) => failing.has(channel) || failing.has('messages')),
   };
   const callOff = folder === undefined ? () => undefined : removeAtExit(folder);
   try {
@@ -309,7 +309,7 @@ interface World {
   readonly clock: ManualClock;
   readonly randomness: SeededRandomness;
   readonly kek: Uint8Array;
-  readonly kept: KeptMessages;
+  readonly kept: CapturedMessages;
   readonly failing: Set<Port>;
   readonly imported: Imported | undefined;
 }

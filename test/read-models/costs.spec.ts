@@ -17,7 +17,7 @@ import {
 } from '../../src/read-models/claims.js';
 import type { QueryContext } from '../../src/read-models/define-query.js';
 import type { Rows } from '../../src/read-models/database.js';
-import { endedVaults } from '../../src/read-models/ended-vaults.js';
+import { endedVaults } from '../../src/read-models/destroyed-vaults.js';
 import { queries } from '../../src/read-models/index.js';
 import { causesOf, toldEvent } from '../../src/read-models/events.js';
 import { isPage, pageWriter } from '../../src/read-models/pages.js';

@@ -3,7 +3,7 @@ import type { ContactKind } from '../../domain/organization/contacts.js';
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
 import { contactKey } from '../../domain/contact-key.js';
 import { usersOfContact, type User } from '../../domain/organization/users.js';
-import { checkQuorumReachable } from '../../domain/organization/ways-in.js';
+import { checkQuorumReachable } from '../../domain/organization/login-methods.js';
 import { Flag, isEmail, isPhone, Text, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 

@@ -3,7 +3,7 @@ import type { ActivityEnvelope } from '../../wire/envelope.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { printable, table } from '../layout.js';
-import { pagesOf } from '../named.js';
+import { pagesOf } from '../list-pages.js';
 import type { Terminal } from '../terminal.js';
 
 interface ListOptions extends ProfileOptions {

@@ -3,7 +3,7 @@ import { BadUsage } from '../bad-usage.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { lines, table } from '../layout.js';
-import { idsOf, wholeList } from '../named.js';
+import { idsOf, wholeList } from '../list-pages.js';
 import type { Terminal } from '../terminal.js';
 import { mountAnalyze } from './policies-analyze.js';
 

@@ -36,7 +36,7 @@ export function mountReject(parent: CliCommand): void {
     });
 }
 
-function withVoteOptions<Given extends CliCommand>(command: Given): Given {
+function withVoteOptions<SettingValues extends CliCommand>(command: SettingValues): SettingValues {
   return withProfile(command)
     .option('--yes', 'with an id: do not ask for confirmation')
     .option(

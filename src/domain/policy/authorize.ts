@@ -1,5 +1,5 @@
-import { partsOf, Question, withResources, type AuthorizationContext, type Part } from './question.js';
-import type { Answer, Evaluation, PartQuestion } from './part-question.js';
+import { partsOf, Question, withResources, type AuthorizationContext, type Part } from './request-evaluation.js';
+import type { Answer, Evaluation, PartQuestion } from './part-evaluation.js';
 import type { PolicySet } from './policy-set.js';
 import { isRootPossible, isRootQuorumMet } from './root-quorum.js';
 import { unreadable, type Approval, type AuthorizationRequest, type PolicyOutcome } from './types.js';
