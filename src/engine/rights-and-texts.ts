@@ -25,11 +25,15 @@ export type Words = Pick<Rights, 'waitsFor' | 'decoded' | 'waitsForNotComputed'>
 export function wordsOf(basis: DecisionContext, open: OpenActivity, userId: string): Words | undefined {
   const missing = waitsFor(basis, open, userId);
   if (!missing) return undefined;
-  const decoded = decodedIn(basis, open);
+  const decoded = decodedIn(basis, open) ?? changesOf(basis, open);
   return { waitsFor: missing, ...(decoded ? { decoded } : {}) };
 }
 
-export function decodedIn(basis: DecisionContext, activity: OpenActivity): readonly Decoded[] | undefined {
+/** What it would sign, decoded. */
+export function decodedIn(
+  basis: DecisionContext,
+  activity: Pick<OpenActivity, 'type' | 'intent'>,
+): readonly Decoded[] | undefined {
   const toSign = toSignOf(basis, activity);
-  return toSign ? decodedOf(toSign) : changesOf(basis, activity);
+  return toSign && decodedOf(toSign);
 }

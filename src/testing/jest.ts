@@ -3,7 +3,6 @@
 import { matchers, type CountersignMatchers } from './matchers.js';
 
 declare global {
-  // eslint-disable-next-line @typescript-eslint/no-namespace -- as `@types/jest` declares it
   namespace jest {
     // Parameters have to be those of the interface that this adds to.
     interface Matchers<R, T = {}> extends CountersignMatchers<R> {}

@@ -456,7 +456,7 @@ export class ActivityShape extends Readable {
     optional: true,
     about:
       'What an activity that is waiting for votes would sign, decoded as policies read it; or what it would change. Wherever ' +
-      '`waitsFor` appears, and in webhooks.',
+      '`waitsFor` appears; webhooks have only what it would sign.',
   })
   decoded?: readonly DecodedShape[];
 
