@@ -50,7 +50,7 @@ export function askedAgain(
   registry: Registry,
   state: OrganizationView,
   at: number,
-  home = state,
+  home: OrganizationView = state,
 ): Asked | string {
   const { type, userId, fingerprint, timestampMs, message, scheme, signature } = denial;
   if (fingerprintOf(message) !== fingerprint) return 'its body was not kept whole';
