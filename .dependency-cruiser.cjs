@@ -93,6 +93,7 @@ module.exports = {
       '^src/activities/',
       '^src/wire/',
       '^src/stamps/(fingerprint|verify|webauthn)\\.ts$',
+      '^src/proofs/verify\\.ts$',
       '^src/decide/',
       '^src/ledger/(?!stores/)',
       '^src/ports/',

@@ -248,7 +248,7 @@ interface Verb<
    */
   decide(intent: Intent, context: DecideContext, prepared: Recalled): ActivityOutcome<Result>;
   /** For app proofs: derived addresses that are in none of its events. */
-  derivedBeside?(intent: Intent, organizationId: string, prepared: Prepared): readonly DerivedAddress[];
+  derivedBeside?(intent: Intent, organizationId: string, prepared: Recalled): readonly DerivedAddress[];
   /**
    * What must not happen before the events are recorded, such as sending a code. Runs after the append, unless the activity failed,
    * and before the response; must be quick. If the process dies in between, it is lost.

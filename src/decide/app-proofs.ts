@@ -3,7 +3,57 @@ import type { DerivedAddress } from '../domain/activity/app-proof.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import { canonicalJson } from '../domain/canonical-json.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { ProofSigner } from '../ports/proof-signer.js';
+import { countedApprovals } from './approvals.js';
+import type { DecisionContext, Prepared, Submission } from './decision-context.js';
+import { activityVersion, newestIntent } from './registry.js';
+
+/** Links of the hash chains that a decision was based on: the organization's, and the parent's if it decided. */
+export interface BasisLinks {
+  readonly organization: string;
+  readonly parent: string | undefined;
+}
+
+/**
+ * The app proofs of an activity that requested some and ends with these events.
+ * @param submitted if the activity has not waited for votes
+ */
+export function proofOf(
+  basis: DecisionContext,
+  submitted: OpenActivity | Pick<Submission, 'type' | 'parameters' | 'generateAppProofs'>,
+  prepared: Prepared,
+  events: readonly OrganizationEvent[],
+  links: BasisLinks,
+  signer: ProofSigner,
+): readonly ActivityEvent[] {
+  const end = events.at(-1);
+  if (end?.type !== 'ActivityCompleted' && end?.type !== 'ActivityFailed') return [];
+  if (!submitted.generateAppProofs) return [];
+  const { organizationId } = basis.organization;
+  const { type } = submitted;
+  const [parameters, approvals] =
+    'votes' in submitted ? [submitted.intent, countedApprovals(basis, submitted)] : [submitted.parameters, []];
+  const version = activityVersion(basis.registry, type);
+  const { definition } = version;
+  const derivedBeside =
+    prepared && 'value' in prepared && definition.derivedBeside
+      ? definition.derivedBeside(newestIntent(version, parameters), organizationId, prepared.value)
+      : [];
+  const { activityId } = end.data;
+  const ended = {
+    organizationId,
+    activityId,
+    type,
+    parameters,
+    approvals,
+    events,
+    derivedBeside,
+    links,
+    at: basis.now,
+  };
+  return [proveEnded(ended, signer)];
+}
 
 /** An activity that has just ended, with everything its proofs are about. */
 interface Ended {
@@ -18,10 +68,7 @@ interface Ended {
   readonly events: readonly OrganizationEvent[];
   /** Addresses that appear in none of the events. */
   readonly derivedBeside: readonly DerivedAddress[];
-  /** Link of the organization's hash chain that the decision was based on. */
-  readonly organizationHash: string;
-  /** The same for the parent, if the parent decided. */
-  readonly parentHash: string | undefined;
+  readonly links: BasisLinks;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
@@ -30,7 +77,7 @@ interface Ended {
  * The app proofs of an activity that has ended, as recorded: first the policy outcome, then one for each derived
  * address (docs/protocol.md, app proofs).
  */
-export function proveEnded(ended: Ended, signer: ProofSigner): ActivityEvent {
+function proveEnded(ended: Ended, signer: ProofSigner): ActivityEvent {
   const { activityId, at, events } = ended;
   const isCompleted = events.at(-1)?.type === 'ActivityCompleted';
   const derived = isCompleted ? [...derivedIn(events, ended.organizationId), ...ended.derivedBeside] : [];
@@ -57,8 +104,8 @@ function policyOutcome({ organizationId, activityId, type, parameters, ...ended 
     organizationId,
     outcome: 'OUTCOME_ALLOW',
     decisionContextDigest: sha256(canonicalJson({ activityId, type, intent: parameters, decision })),
-    organizationDataDigest: ended.organizationHash,
-    parentOrganizationDataDigest: ended.parentHash ?? '',
+    organizationDataDigest: ended.links.organization,
+    parentOrganizationDataDigest: ended.links.parent ?? '',
     userRequestApprovals: votes.map(({ scheme, publicKey, message, signature, webauthn }) => ({
       scheme,
       publicKey,
@@ -81,6 +128,8 @@ function derivedIn(events: readonly OrganizationEvent[], organizationId: string)
         const { privateKeyId, addresses } = event.data;
         return addresses.map(({ address }) => ({ organizationId, privateKeyId, address }));
       }
+      case 'SubOrganizationCreated':
+        return derivedIn(event.data.initialEvents, event.data.subOrganizationId);
       default:
         return [];
     }

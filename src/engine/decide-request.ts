@@ -1,3 +1,4 @@
+import { proofOf } from '../decide/app-proofs.js';
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
 import { submissionOf } from '../decide/approvals.js';
@@ -22,7 +23,6 @@ import type { NewEvent } from '../ledger/event-store.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
 import { loadDecisionContext } from './load-decision-context.js';
 import type { Course, Decided, DriverPorts, Job, PrepareFirst } from './job.js';
-import { proofOf } from './result-proofs.js';
 import type { SubmitRequest } from './requests.js';
 import { applyAndSeal } from './apply-and-seal.js';
 import { checkCounter } from './passkeys.js';
@@ -195,7 +195,9 @@ export class RequestDecider {
       return { submitterId, leavesTraces: definition.sign === undefined };
     }
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
-    const proof = proofOf(this.ports, job, outcome.events, target, basis, loaded.hash, authority?.hash);
+    const links = { organization: loaded.hash, parent: authority?.hash };
+    const submitted = target ?? { ...request, type: version.type };
+    const proof = proofOf(basis, submitted, prepared, outcome.events, links, this.ports.proofs);
     const { refusal, afterwards } = outcome;
     return { activityId, outcome: outcome.outcome, events: [...outcome.events, ...proof], refusal, afterwards };
   }

@@ -118,9 +118,7 @@ export async function verifyAppProof(
       throw new Error('it was signed by the key of another boot: get the boot proof for its publicKey');
     }
     if (!/^[0-9a-f]{128}$/i.test(proof.signature)) throw new Error('its signature must be 128 hex characters');
-    const key = signingKeyOf(proof.publicKey);
-    const signature = Buffer.from(proof.signature, 'hex');
-    if (!verify('sha256', Buffer.from(proof.proofPayload), { key, dsaEncoding: 'ieee-p1363' }, signature)) {
+    if (!isSignedByBoot(proof.publicKey, proof.proofPayload, proof.signature)) {
       throw new Error('its signature does not match its payload');
     }
     const app = JSON.parse(proof.proofPayload) as VerifiedApp;
@@ -132,6 +130,12 @@ export async function verifyAppProof(
     }
     return { app, boot };
   });
+}
+
+/** Whether the key of a boot signed a text. @throws {Error} if it is no key */
+export function isSignedByBoot(ephemeralPublicKey: string, text: string, signature: string): boolean {
+  const key = signingKeyOf(ephemeralPublicKey);
+  return verify('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'hex'));
 }
 
 function documentOf({ awsAttestationDocB64, cloudAttestationDocB64 }: BootProof): string {

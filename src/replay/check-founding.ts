@@ -7,7 +7,7 @@ import {
   type Founding,
 } from '../decide/found-organization.js';
 import { authProxyEnabled } from '../domain/organization/auth-proxy.js';
-import { organizationStream } from '../domain/organization/organization.js';
+import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { eventOf, isDeciding } from './deciding-events.js';
@@ -63,19 +63,26 @@ const wrong = (problem: string): Beginning => ({ length: Infinity, problem });
 const proxyEvents = 4;
 
 async function asInstalled(store: EventReader, recorded: RecordedEvent, installed: Founding): Promise<Beginning> {
+  const { organizationId, at } = installed;
+  const cause = { at, $correlationId: organizationId, $causationId: organizationId };
   const root = rootBeginning(installed);
-  const stored = (await firstEvents(store, recorded.stream, root.length + proxyEvents)).map(eventOf);
-  if (!isDeepStrictEqual(stored.slice(0, root.length).map(saidBy), root.map(saidBy)))
+  const events = await firstEvents(store, recorded.stream, root.length + proxyEvents);
+  const isSame = (event: OrganizationEvent, index: number) => {
+    const { at: time, $correlationId, $causationId } = events[index]!.metadata as EventMetadata;
+    const { type, data } = eventOf(events[index]!);
+    const stored = [type, data, { at: time, $correlationId, $causationId }];
+    return isDeepStrictEqual(stored, [event.type, event.data, cause]);
+  };
+  if (events.length < root.length || !root.every(isSame)) {
     return wrong('it does not begin as `installation-root` recorded it');
-  const enabled = stored.at(-1);
-  if (stored.length < root.length + proxyEvents || enabled?.type !== 'AuthProxyEnabled') return { length: root.length };
+  }
+  const enabled = events.length === root.length + proxyEvents ? eventOf(events.at(-1)!) : undefined;
+  if (enabled?.type !== 'AuthProxyEnabled') return { length: root.length };
   const { vaultId, publicKey } = enabled.data;
-  const proxy = authProxyEnabled({ ...authProxyIds(installed.organizationId), vaultId, publicKey });
-  const other = proxy.findIndex((event, at) => !isDeepStrictEqual(saidBy(stored[root.length + at]!), saidBy(event)));
-  return { length: root.length + (other < 0 ? proxy.length : other) };
+  const whole = [...root, ...authProxyEnabled({ ...authProxyIds(organizationId), vaultId, publicKey })];
+  const other = whole.findIndex((event, index) => !isSame(event, index));
+  return { length: other < 0 ? whole.length : other };
 }
-
-const saidBy = ({ type, data }: { readonly type: string; readonly data: unknown }) => ({ type, data });
 
 /** How many events at the beginning are of the time and activity of the first, and decide nothing. */
 async function foundedWith(store: EventReader, first: RecordedEvent): Promise<number> {

@@ -5,24 +5,28 @@ import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { Registry } from '../decide/registry.js';
 import { denialStream, longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
+import { bootStream } from '../domain/boots.js';
 import { marksImport } from '../domain/organization/imported.js';
 import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
 import { endingsOf, mayEndByMend } from '../domain/organization/clock-mends.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
+import { installationStream } from '../ledger/installation-stream.js';
 import { isOfMend } from '../ledger/mend-clock.js';
+import { schemaVersion } from '../ledger/read-event.js';
 import { beginningIn, firstOf } from './check-founding.js';
 import { CheckedChains, isChained } from './checked-chains.js';
 import type { FoldedOrganization } from './checked-vaults.js';
 import { CheckedStamps, type StampVerifier } from './checked-stamps.js';
 import { foldTo } from './fold-to.js';
 import { NotDecidable, Redeciding } from './decide-again.js';
-import { decidingTypes, eventOf } from './deciding-events.js';
+import { decidingTypes, eventOf, type Deciding } from './deciding-events.js';
 import type { Kept } from './saved-progress.js';
 import { difference, messageOf, type Finding } from './finding.js';
 import { followedOrganizations, type Followed, type Place } from './followed-organization.js';
 import type { ParentAt } from './recorded-context.js';
 import { parseStrictJson } from '../wire/strict-json.js';
+import { isKeyOf, SignedBoots, SignedPasskeys } from './signed-facts.js';
 import { ownText, Spill, SpilledSet, type SpilledMap } from './spill.js';
 import type { RecordedStamp } from './verify-vote.js';
 
@@ -52,6 +56,7 @@ export class History {
   readonly chains: CheckedChains;
   /** The root organization, by the first event of `installation-root`. */
   private installed: Founding | undefined;
+  private installedAt: Place | undefined;
   private readonly spill = new Spill();
   private readonly organizations: SpilledMap<Followed>;
   /** Fingerprint and user of each stamp, by organization. */
@@ -62,6 +67,9 @@ export class History {
   private open: Followed | undefined;
   /** The parent as that decision saw it, if it was the parent's. */
   private parent: ReturnType<ParentAt> | undefined;
+  /** The passkeys that its request registers. */
+  private passkeys: SignedPasskeys | undefined;
+  private readonly boots = new SignedBoots();
   private readonly stamps: CheckedStamps;
 
   constructor(
@@ -123,10 +131,25 @@ export class History {
   /** An event of a chained stream that is no organization's. */
   private async checkOther(recorded: RecordedEvent, isKnown: boolean): Promise<void> {
     const { stream, revision, type, data } = recorded;
-    if (type === 'ActivityDenied' && !isKnown) await this.checkDenial(recorded);
-    if (type !== 'CoordinatorInstalled') return;
-    if (stream === 'installation-root' && revision === 0) this.installed = data as Founding;
-    else this.found(recorded, 'only the first event of `installation-root` says what was installed');
+    const { at, schemaVersion: version, $correlationId, $causationId } = recorded.metadata as EventMetadata;
+    if (version !== schemaVersion) this.found(recorded, `its schema version is not ${schemaVersion}`);
+    if (stream.startsWith(denialStream('')) && !isKnown) await this.checkDenial(recorded);
+    if (stream === bootStream) {
+      const isItsOwn = $correlationId === recorded.id && $causationId === recorded.id;
+      const problem = isItsOwn ? await this.boots.problemWith(recorded) : 'it is recorded as caused by something else';
+      if (problem !== undefined) this.found(recorded, problem);
+    }
+    const isFirst = stream === installationStream && revision === 0 && type === 'CoordinatorInstalled';
+    if (isFirst) {
+      this.installed = data as Founding;
+      const { organizationId, at: installedAt } = this.installed;
+      if (at !== installedAt || $correlationId !== organizationId || $causationId !== organizationId) {
+        this.found(recorded, 'it is recorded at another time, or as of another organization, than it says');
+      }
+      this.installedAt = { stream: ownText(stream), revision, position: recorded.position };
+    } else if (stream === installationStream || type === 'CoordinatorInstalled') {
+      this.found(recorded, 'only the first event of `installation-root` says what was installed');
+    }
   }
 
   /**
@@ -161,6 +184,9 @@ export class History {
   finish(): void {
     this.end();
     for (const organizationId of [...this.mends.keys()]) this.checkMendEnded(organizationId);
+    const { installed, installedAt } = this;
+    if (!installed || this.isImported || this.chains.has(organizationStream(installed.organizationId))) return;
+    this.found(installedAt!, `it names organization \`${installed.organizationId}\`, which the store does not have`);
   }
 
   /** Releases the temporary file. */
@@ -190,7 +216,7 @@ export class History {
   private newlyFollowed(stream: string): Followed {
     return {
       stream,
-      redeciding: new Redeciding(this.registry, (authority) => this.parentsAt(authority)),
+      redeciding: new Redeciding(this.registry, (authority) => this.parentsAt(authority), !this.isImported),
       isLost: false,
       last: undefined,
       deciding: undefined,
@@ -218,8 +244,8 @@ export class History {
     const place = { stream: followed.stream, revision: recorded.revision, position: recorded.position };
     followed.last = place;
     const event = eventOf(recorded);
-    // No decision has it among its effects.
-    if (isOfMend(recorded) && this.open === followed) this.end();
+    // No decision has it among its effects; nor has one that was known to be whole.
+    if (this.open === followed && (isOfMend(recorded) || (followed.isKnown && !isKnown))) this.end();
     const before = followed.lastTime;
     this.checkTime(followed, recorded);
     if (!isOfMend(recorded)) this.checkMendEnded(organizationId);
@@ -230,12 +256,16 @@ export class History {
       followed.deciding = place;
       followed.isKnown = isKnown;
       this.parent = isKnown ? undefined : await this.parentOf(event);
+      const { organization } = followed.redeciding.folded();
+      const isChecked = !isKnown && !this.isRedacted(recorded);
+      this.passkeys = isChecked ? new SignedPasskeys(this.registry, event as Deciding, organization) : undefined;
     } else if (marksImport(event) && this.isImported) {
       // No decision has it among its effects.
       this.end();
     } else if (this.open !== followed && !this.isMending(followed, recorded, event, before) && !isKnown) {
       await this.checkUndecided(organizationId, followed, recorded);
     }
+    if (this.open === followed && !isKnown) await this.checkSigned(recorded, event);
     followed.redeciding.take(recorded, hash);
     if (isVoted(event)) await this.checkVote(organizationId, recorded, event.data.vote, isKnown);
   }
@@ -315,6 +345,19 @@ export class History {
     });
   }
 
+  /** What is signed in an effect, and no decision computes. */
+  private async checkSigned(recorded: RecordedEvent, event: OrganizationEvent): Promise<void> {
+    try {
+      const problem =
+        event.type === 'AppProofsIssued' && !this.isImported
+          ? this.boots.problemWithProofs(event.data)
+          : await this.passkeys?.problemWith(event);
+      if (problem !== undefined) this.found(recorded, problem);
+    } catch (error) {
+      this.found(recorded, `what is signed in it cannot be read: ${messageOf(error)}`);
+    }
+  }
+
   private async checkVote(
     organizationId: string,
     recorded: RecordedEvent,
@@ -329,18 +372,25 @@ export class History {
   }
 
   private async checkStamp(recorded: RecordedEvent, stamp: RecordedStamp, name: string): Promise<void> {
-    if (this.isImported && (recorded.metadata as EventMetadata).redacted) this.counts.stampsRedacted++;
+    if (this.isImported && this.isRedacted(recorded)) this.counts.stampsRedacted++;
     else await this.stamps.check(recorded, stamp, name);
+  }
+
+  private isRedacted({ metadata }: RecordedEvent): boolean {
+    return (metadata as EventMetadata).redacted === true;
   }
 
   private async checkDenial(recorded: RecordedEvent): Promise<void> {
     const denial = recorded.data as DenialEvent['data'];
-    const isRedacted = (recorded.metadata as EventMetadata).redacted === true;
+    const isRedacted = this.isRedacted(recorded);
     const isWhole = fingerprintOf(denial.message) === denial.fingerprint;
     const problem =
       this.problemWithBasis(recorded.stream, denial) ??
-      (isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(denial, isWhole));
+      (isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(recorded, isWhole));
     if (problem !== undefined) this.found(recorded, problem);
+    if (!this.isImported && !(await this.isByUser(recorded))) {
+      this.found(recorded, `the key that stamped it never was one of user \`${denial.userId}\``);
+    }
     if (denial.publicKey === undefined || isSealed(denial.message) || !isWhole) {
       this.counts.stampsNotKept++;
       return;
@@ -366,17 +416,36 @@ export class History {
   }
 
   /** What a denial says besides the stamped body has to follow from it. */
-  private problemWithDenial(denial: DenialEvent['data'], isWhole: boolean): string | undefined {
-    const { message, type, timestampMs } = denial;
+  private problemWithDenial(recorded: RecordedEvent, isWhole: boolean): string | undefined {
+    const { message, type, timestampMs, fingerprint, credentialId, scheme } = recorded.data as DenialEvent['data'];
+    const { $correlationId, $causationId } = recorded.metadata as EventMetadata;
+    if (recorded.type !== 'ActivityDenied' || $correlationId !== fingerprint || $causationId !== fingerprint) {
+      return 'it is not recorded as the denial of its request';
+    }
+    if (credentialId !== undefined && scheme !== 'SIGNATURE_SCHEME_TK_WEBAUTHN')
+      return `a passkey has no \`${scheme}\``;
     if (!isWhole) {
       // One code unit less if the last character was half of a pair.
       return message.length >= longestDeniedMessage - 1 ? undefined : 'its fingerprint is not that of its message';
     }
-    const signed = parseStrictJson(Buffer.from(message), Infinity).value;
-    if (signed['type'] !== type || signed['timestampMs'] !== timestampMs) {
+    try {
+      const signed = parseStrictJson(Buffer.from(message), Infinity).value;
+      if (signed['type'] === type && signed['timestampMs'] === timestampMs) return undefined;
       return `what was signed is \`${String(signed['type'])}\` at ${String(signed['timestampMs'])}`;
+    } catch (error) {
+      return `what was signed is not a request: ${messageOf(error)}`;
     }
-    return undefined;
+  }
+
+  /** Who stamped it; of an attested stamp, only its token knows. */
+  private async isByUser({ stream, data }: RecordedEvent): Promise<boolean> {
+    const denial = data as DenialEvent['data'];
+    if (denial.userId === '' || denial.scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256') return true;
+    const own = this.organizations.get(stream.slice(denialStream('').length));
+    const parentId = own?.redeciding.folded().organization.parentOrganizationId;
+    const homes = [own, parentId === undefined ? undefined : this.organizations.get(parentId)];
+    const organizations = homes.flatMap((home) => (home ? [home.redeciding.folded().organization] : []));
+    return isKeyOf(denial, organizations, this.store);
   }
 
   /** Makes the decision again that an organization's last events belong to. */

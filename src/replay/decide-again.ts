@@ -1,6 +1,7 @@
 import { errorMessage } from '../domain/errors.js';
 import type { DecisionContext } from '../decide/decision-context.js';
 import type { Registry } from '../decide/registry.js';
+import type { OrganizationEvent } from '../domain/organization/organization.js';
 import { isLimitsSet } from '../domain/organization/limits.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
@@ -36,6 +37,8 @@ export class Redeciding {
   constructor(
     private readonly registry: Registry,
     private readonly parentAt: ParentAt,
+    /** Compare app proofs too, which are about links of the chain that an export may have changed. */
+    private readonly withProofs = false,
   ) {}
 
   /** Revision of the last event taken; -1 before the first. */
@@ -92,7 +95,7 @@ export class Redeciding {
   }
 
   /** The organization after `settle`. */
-  folded(): Pick<LoadedOrganization, 'organization' | 'revision'> {
+  folded(): Pick<LoadedOrganization, 'organization' | 'revision' | 'hash'> {
     return this.loaded;
   }
 
@@ -111,8 +114,8 @@ export class Redeciding {
     checkRules(event, recorded.revision);
     const { organization, revision } = this.loaded;
     const { at: now } = recorded.metadata as EventMetadata;
-    // The driver signs proofs of decisions, with the key of a boot.
-    const effects = following.map(eventOf).filter(({ type }) => type !== 'AppProofsIssued');
+    const isProof = ({ type }: OrganizationEvent) => type === 'AppProofsIssued';
+    const caused = following.map(eventOf);
     const { limits } = limitsOf(event);
     if (!isLimitsSet({ ...limits?.organization, ...limits?.subOrganizations })) {
       throw new Error(`revision ${recorded.revision} was decided with limits that nobody can set`);
@@ -124,8 +127,15 @@ export class Redeciding {
       now,
       ...(limits ? { limits } : {}),
     };
-    const { redacted } = recorded.metadata as EventMetadata;
-    return again(basis, event, effects, recorded.revision, this.parentAt, redacted);
+    const decision = {
+      event,
+      effects: caused.filter((effect) => !isProof(effect)),
+      issued: caused.filter(isProof),
+      revision: recorded.revision,
+      metadata: recorded.metadata as EventMetadata,
+      link: this.withProofs ? this.loaded.hash : undefined,
+    };
+    return again(basis, decision, this.parentAt);
   }
 }
 

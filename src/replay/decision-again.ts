@@ -1,11 +1,15 @@
+import { proofOf } from '../decide/app-proofs.js';
 import type { DecisionContext, DecisionResult, Submission, Voter } from '../decide/decision-context.js';
 import { fingerprintOf } from '../stamps/fingerprint.js';
 import { activityVersion, newestIntent } from '../decide/registry.js';
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
+import type { Found } from '../domain/organization/claims.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
+import type { EventMetadata } from '../ledger/chain.js';
 import { derivedId } from '../ledger/ids.js';
+import type { ProofSigner } from '../ports/proof-signer.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { validateParameters } from '../wire/validate.js';
 import { plain, type Deciding } from './deciding-events.js';
@@ -22,6 +26,18 @@ export interface Redecided {
   readonly outcomeAgain: string;
 }
 
+/** A recorded decision: the events of one append. */
+export interface RecordedDecision {
+  readonly event: Deciding;
+  readonly effects: readonly OrganizationEvent[];
+  /** The app proofs that the coordinator has signed of it. */
+  readonly issued: readonly OrganizationEvent[];
+  readonly revision: number;
+  readonly metadata: EventMetadata;
+  /** Link of the organization's chain that it was based on; undefined if app proofs are not to be compared. */
+  readonly link: string | undefined;
+}
+
 /**
  * Makes one decision again: from the state before it, from what the deciding event says of the request, and from the
  * signed bytes.
@@ -29,41 +45,52 @@ export interface Redecided {
  */
 export function again(
   basis: DecisionContext,
-  event: Deciding,
-  effects: readonly OrganizationEvent[],
-  revision: number,
+  { event, effects, issued, revision, metadata, link }: RecordedDecision,
   parentAt: ParentAt,
-  redacted = false,
 ): Redecided {
   const { vote } = event.data;
+  const { redacted = false } = metadata;
   const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
   const voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
   // Parts replaced in an export match no fingerprint; `verify` accepts such events only from an import.
   if (!redacted && fingerprintOf(vote.message) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
-  checkVoteFacts(event, redacted);
-  const { activityType, outcome, result } =
+  checkVoteFacts(event, metadata);
+  const { activityType, outcome, result, submitted, prepared } =
     event.type === 'ActivitySubmitted'
       ? submitAgain(basis, event, effects, voter)
       : voteAgain(basis, event, effects, voter);
   if (result === 'prepare-first') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
-  return {
-    revision,
-    activityType,
-    recorded: [event, ...effects],
-    again: withRecordedMessage(result.events.map(plain), [event, ...effects]),
-    outcome,
-    outcomeAgain: result.outcome,
-  };
+  const recorded: OrganizationEvent[] = [event, ...effects];
+  const made = [...withRecordedMessage(result.events.map(plain), recorded)];
+  if (link !== undefined) {
+    const links = { organization: link, parent: authority?.hash };
+    recorded.push(...issued);
+    made.push(...proofOf(basis, submitted, prepared, made, links, sameSignatures(issued)));
+  }
+  return { revision, activityType, recorded, again: made, outcome, outcomeAgain: result.outcome };
+}
+
+/** Signs with the recorded signatures: only the key of a boot could make them again. */
+function sameSignatures(issued: readonly OrganizationEvent[]): ProofSigner {
+  const [first] = issued;
+  const { publicKey = '', proofs = [] } = first?.type === 'AppProofsIssued' ? first.data : {};
+  const signatures = proofs.map(({ signature }) => signature);
+  return { publicKey, sign: () => signatures.shift() ?? '' };
 }
 
 /** What is recorded of a vote besides what was signed follows from it. */
-function checkVoteFacts({ type, data: { activityId, vote } }: Deciding, redacted: boolean): void {
+function checkVoteFacts({ type, data: { activityId, vote } }: Deciding, metadata: EventMetadata): void {
   const selection = type === 'ActivityRejected' ? 'VOTE_SELECTION_REJECTED' : 'VOTE_SELECTION_APPROVED';
   if (vote.selection !== selection) throw new Error(`an ${type} with the selection \`${vote.selection}\``);
   // Its id is derived from the fingerprint of the request, which an export may have changed.
-  if (redacted) return;
+  if (metadata.redacted) return;
+  if (metadata.$correlationId !== activityId || metadata.$causationId !== vote.fingerprint) {
+    throw new Error(
+      `it is recorded as of activity \`${metadata.$correlationId}\`, caused by \`${metadata.$causationId}\``,
+    );
+  }
   const voteId = derivedId(activityId, 'vote', vote.userId, vote.fingerprint);
   if (vote.voteId !== voteId) throw new Error(`the vote has the id \`${vote.voteId}\`, not \`${voteId}\``);
 }
@@ -99,8 +126,8 @@ function submitAgain(
   if (fingerprint !== vote.fingerprint) {
     throw new Error(`activity \`${activityId}\` has the fingerprint ${fingerprint}, not that of what was signed`);
   }
-  checkSignedFor(basis, signed['organizationId']);
-  return { activityType: type, outcome: decision.outcome, result };
+  checkSignedFor(basis, signed['organizationId'], found);
+  return { activityType: type, outcome: decision.outcome, result, submitted: rest, prepared };
 }
 
 function voteAgain(
@@ -118,14 +145,22 @@ function voteAgain(
   const ofRejection = event.data.status === 'ACTIVITY_STATUS_REJECTED' ? 'deny-explicit' : 'consensus-needed';
   const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : ofRejection;
   const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
-  return { activityType: open.type, outcome, result: decideVote(basis, open, vote, voter, prepared) };
+  const result = decideVote(basis, open, vote, voter, prepared);
+  return { activityType: open.type, outcome, result, submitted: open, prepared };
 }
 
-/** A body may name the organization that it is recorded in, or its parent (docs/protocol.md, who may stamp what). */
-function checkSignedFor({ organization }: DecisionContext, signedFor: unknown): void {
+/**
+ * A body may name the organization that it is recorded in, or its parent (docs/protocol.md, who may stamp what).
+ * @param found for a submit, why it is here although its body names the parent
+ */
+function checkSignedFor({ organization }: DecisionContext, signedFor: unknown, found?: Found): void {
   const { organizationId, parentOrganizationId } = organization;
   const named = typeof signedFor === 'string' ? signedFor.toLowerCase() : signedFor;
-  if (named === organizationId.toLowerCase() || named === parentOrganizationId?.toLowerCase()) return;
+  const isOwn = named === organizationId.toLowerCase();
+  if (found && (isOwn || found.parentOrganizationId !== parentOrganizationId)) {
+    throw new Error(`it is recorded as resolved by \`${found.parentOrganizationId}\`, which is not what was signed`);
+  }
+  if (isOwn || named === parentOrganizationId?.toLowerCase()) return;
   throw new Error(`the signed request is for organization \`${String(signedFor)}\`, not for this one`);
 }
 

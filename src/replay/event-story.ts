@@ -18,6 +18,7 @@ import type { OrganizationReplay } from './organization-replay.js';
 import { reasonsSteps } from './reasons-task.js';
 import { problemWith } from './verify-vote.js';
 import { messageOf } from './finding.js';
+import { SignedPasskeys } from './signed-facts.js';
 
 /** One user's vote, and whether its stamp is valid for the stored bytes. */
 interface VoteTold {
@@ -142,7 +143,7 @@ async function tellDecision(
     rules: rulesOf(event),
     policies: policies ?? decision?.evaluations ?? [],
     votes,
-    again: await decidedAgain(replay, registry, revision, run, parent),
+    again: await decidedAgain(replay, registry, revision, run, before, parent),
   };
 }
 
@@ -168,6 +169,7 @@ async function decidedAgain(
   registry: Registry,
   revision: number,
   run: readonly RecordedEvent[],
+  before: OrganizationView,
   parent: ReturnType<ParentAt> | undefined,
 ): Promise<string> {
   const redeciding = new Redeciding(registry, () => {
@@ -185,6 +187,11 @@ async function decidedAgain(
       if (!isDeepStrictEqual(made.recorded[at], made.again[at])) {
         return `yields a different event than the one at revision ${revision + at}`;
       }
+    }
+    const passkeys = new SignedPasskeys(registry, eventOf(run[0]!) as Deciding, before);
+    for (const effect of run) {
+      const problem = await passkeys.problemWith(eventOf(effect));
+      if (problem !== undefined) return problem;
     }
     return 'same';
   } catch (error) {

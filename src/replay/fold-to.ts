@@ -14,7 +14,7 @@ export async function foldTo(
   store: Pick<EventReader, 'read'>,
   organizationId: string,
   revision: number,
-): Promise<Pick<LoadedOrganization, 'organization' | 'revision'>> {
+): Promise<Pick<LoadedOrganization, 'organization' | 'revision' | 'hash'>> {
   const loaded = await foldToPoint(store, organizationId, { by: 'revision', revision });
   if (loaded.revision !== revision) {
     throw new RangeError(

@@ -284,6 +284,29 @@ export async function verifyRegistration(
   };
 }
 
+/** What a registration says that was verified before it was recorded. */
+export async function claimedRegistration({
+  attestationObject,
+  transports,
+}: Registration['attestation']): Promise<VerifiedRegistration> {
+  const { convertAAGUIDToString, decodeAttestationObject, parseAuthenticatorData } =
+    await import('@simplewebauthn/server/helpers');
+  const object = decodeAttestationObject(new Uint8Array(sentBytes('attestation.attestationObject', attestationObject)));
+  const { aaguid, credentialID, credentialPublicKey, rpIdHash, counter } = parseAuthenticatorData(
+    object.get('authData'),
+  );
+  const base64url = (bytes = new Uint8Array()) => Buffer.from(bytes).toString('base64url');
+  return {
+    credentialId: base64url(credentialID),
+    publicKey: base64url(credentialPublicKey),
+    aaguid: convertAAGUIDToString(aaguid ?? new Uint8Array(16)),
+    attestationType: object.get('fmt'),
+    rpIdHash: Buffer.from(rpIdHash).toString('hex'),
+    signCount: counter,
+    transports,
+  };
+}
+
 /** Whether a challenge in the client data is the expected one, and how to describe what was expected. */
 export interface ExpectedChallenge {
   readonly matches: (challenge: string) => boolean;

@@ -10,7 +10,7 @@ import { limitsToCheck } from '../../src/decide/decision-context.js';
 import { checkLimits, limitsInForce } from '../../src/domain/organization/limits.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 
-const { policyEnvironment } = buildRegistry(activities);
+export const { policyEnvironment } = buildRegistry(activities);
 
 /** Recorded time of the facts that a test gives, and of its decision. */
 const givenAt = Date.UTC(2026, 0, 1);

@@ -8,11 +8,9 @@ import { fingerprintOf } from '../../src/stamps/fingerprint.js';
 import { rootBeginning } from '../../src/decide/found-organization.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { Vote } from '../../src/domain/activity/events.js';
-import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
-import { vaultsEndedBy, vaultsNamedBy } from '../../src/domain/organization/vaults.js';
-import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
+import type { EventMetadata } from '../../src/ledger/chain.js';
 import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
-import type { EventStore, NewEvent, RecordedEvent } from '../../src/ledger/event-store.js';
+import type { EventStore, RecordedEvent } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { SavedProgress } from '../../src/replay/saved-progress.js';
@@ -20,52 +18,22 @@ import { SavedHeads } from '../../src/replay/saved-heads.js';
 import { Spill, SpilledMap, SpilledSet } from '../../src/replay/spill.js';
 import { verifyHistory, type Verification, type VerifyOptions } from '../../src/replay/verify.js';
 import { tellFlushed } from '../files/flushed.js';
-import { goldenNamesOf, goldenStream } from '../golden/streams.js';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
-
-type Event = NewEvent & { readonly data: Record<string, unknown>; readonly metadata: EventMetadata };
-/** Streams by name, each with its events in order. */
-type History = Map<string, Event[]>;
+import {
+  anId,
+  aSecret,
+  fill,
+  golden,
+  isDeciding,
+  sealAgain,
+  vaultsLeftBy,
+  withVaults,
+  type Event,
+  type History,
+} from './forged-history.js';
 
 const registry = buildRegistry(activities);
 const noCounts = { decisions: 0, stamps: 0, stampsNotKept: 0, stampsRedacted: 0 };
-
-/** Recorded streams of organizations; read anew for each forger. */
-function golden(): History {
-  const streams = goldenNamesOf('v1').map((name): Event[] =>
-    (goldenStream(name) as (RecordedEvent & Event)[]).map(({ id, type, data, metadata, stream }) =>
-      Object.assign({ id, type, data, metadata }, { stream }),
-    ),
-  );
-  const nameOf = (events: readonly Event[]) => (events[0] as Event & { stream: string }).stream;
-  // A parent is there before its sub-organizations.
-  const isChild = (events: readonly Event[]) => Number('parentOrganizationId' in events[0]!.data);
-  streams.sort((one, other) => isChild(one) - isChild(other));
-  return new Map(streams.map((events) => [nameOf(events), events]));
-}
-
-/** A stream for each vault that is named and not ended: exports, and so these files, have none. */
-function vaultsLeftBy(organizations: History): History {
-  const all = [...organizations.values()].flat() as unknown as OrganizationEvent[];
-  const ended = new Set(all.flatMap(vaultsEndedBy));
-  const left = [...new Set(all.flatMap(vaultsNamedBy))].filter((vaultId) => !ended.has(vaultId));
-  return new Map(left.map((vaultId) => [`vault-${vaultId}`, sealAgain(`vault-${vaultId}`, [aSecret()])]));
-}
-
-const withVaults = (organizations: History): History => new Map([...vaultsLeftBy(organizations), ...organizations]);
-
-/** As far as anybody sees it who has no key-encryption key. */
-function aSecret(): Event {
-  const metadata = { at: 1, schemaVersion: 1, $correlationId: anId(), $causationId: anId(), hash: '' };
-  return { id: anId(), type: 'SecretSealed', data: { name: 'a secret' }, metadata };
-}
-
-async function fill(store: EventStore, history: History): Promise<void> {
-  for (const [stream, events] of history) {
-    const plain = events.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }));
-    await store.append(stream, plain, 'no-stream');
-  }
-}
 
 /** What is said of a store with these streams alone. */
 async function verifiedAsIs(
@@ -106,22 +74,11 @@ async function byTurns(store: InMemoryEventStore, history: History): Promise<voi
   }
 }
 
-/** A forger who can write to the store makes the chain fit again: it is no secret. */
-function sealAgain(stream: string, events: readonly Event[]): Event[] {
-  let link = GENESIS_HASH;
-  return events.map(({ id, type, data, metadata: { hash: _hash, ...metadata } }, revision) => {
-    link = chainEvent(link, { stream, revision, id, type, data, metadata });
-    return { id, type, data, metadata: { ...metadata, hash: link } };
-  });
-}
-
 const voteOf = ({ data }: Event) => data['vote'] as Vote | undefined;
 const withVote = (event: Event, change: Partial<Vote>): Event => ({
   ...event,
   data: { ...event.data, vote: { ...voteOf(event)!, ...change } },
 });
-const isDeciding = ({ type }: Event) => ['ActivitySubmitted', 'ActivityApproved', 'ActivityRejected'].includes(type);
-
 const isPolicyMade = ({ type }: Event) => type === 'PolicyCreated';
 
 /** From a deciding event to the event before the next one. */
@@ -130,7 +87,6 @@ function runFrom(events: readonly Event[], start: number): Event[] {
   return events.slice(start, length < 0 ? undefined : start + 1 + length);
 }
 
-const anId = () => crypto.randomUUID() as string;
 const mallory = { userId: anId(), userName: 'Mallory', userTags: [] };
 
 /** Where the first event that fits stands in all streams. */
@@ -331,6 +287,17 @@ describe('verifyHistory', () => {
       const places = placesIn((await verified(new Map(), { since }, store)).findings);
       expect(places).toContainEqual([stream, at, 'no decision has recorded it']);
       expect(places).toContainEqual([stream, at + 1, expect.stringMatching(/is recorded twice/)]);
+    });
+
+    it('names an event right behind the last decision that is known', async () => {
+      const history = golden();
+      since = await headsOf(history);
+      const stream = [...history.keys()].at(-1)!;
+      const store = new InMemoryEventStore();
+      await fill(store, withVaults(history));
+      const at = await forge(store, stream, { type: 'UserCreated', data: mallory });
+      const { findings } = await verified(new Map(), { since }, store);
+      expect(placesIn(findings)).toEqual([[stream, at, 'no decision has recorded it']]);
     });
   });
 
@@ -717,23 +684,17 @@ describe('verifyHistory', () => {
   async function forge(
     store: EventStore,
     stream: string,
-    ...facts: { readonly type: string; readonly data: object }[]
+    ...facts: { readonly type: string; readonly data: object; readonly metadata?: Partial<EventMetadata> }[]
   ): Promise<number> {
     const before: RecordedEvent[] = [];
     for await (const event of store.read(stream)) before.push(event);
     const last = before.at(-1);
-    const metadata = (last?.metadata as EventMetadata | undefined) ?? {
-      at: 1,
-      schemaVersion: 1,
-      $correlationId: anId(),
-      $causationId: anId(),
-    };
-    const forged = facts.map(({ type, data }) => ({
-      id: anId(),
-      type,
-      data: { ...data },
-      metadata: { ...metadata, hash: '' },
-    }));
+    const forged = facts.map(({ type, data, metadata: own }) => {
+      const id = anId();
+      const first = { at: 1, schemaVersion: 1, $correlationId: id, $causationId: id };
+      const metadata = { ...((last?.metadata as EventMetadata | undefined) ?? first), ...own, hash: '' };
+      return { id, type, data: { ...data }, metadata };
+    });
     const sealed = sealAgain(stream, [...(before as Event[]), ...forged]).slice(before.length);
     await store.append(stream, sealed, before.length === 0 ? 'no-stream' : before.length - 1);
     return before.length;
@@ -756,7 +717,7 @@ describe('verifyHistory', () => {
         { type: 'HistoryImported', data: { redacted: false, testKeys: [] } },
       );
       const { findings } = await verified(new Map(), {}, store);
-      expect(placesIn(findings)).toEqual(
+      expect(placesIn(findings).filter(([place]) => place === stream)).toEqual(
         [at, at + 1, at + 2].map((revision) => [stream, revision, 'no decision has recorded it']),
       );
     },
@@ -794,19 +755,50 @@ describe('verifyHistory', () => {
       at: 1,
     } as const;
     const { userId } = founding;
-    await forge(store, 'installation-root', { type: 'CoordinatorInstalled', data: founding });
+    const metadata = { at: founding.at, $correlationId: organizationId, $causationId: organizationId };
+    await forge(store, 'installation-root', { type: 'CoordinatorInstalled', data: founding, metadata });
     const stream = `organization-${organizationId}`;
     await forge(store, stream, ...rootBeginning({ ...founding, apiPublicKey: '03'.repeat(33) }));
     expect(placesIn((await verified(new Map(), {}, store)).findings)).toEqual([
       [stream, 0, 'it does not begin as `installation-root` recorded it'],
     ]);
     const right = new InMemoryEventStore();
-    await forge(right, 'installation-root', { type: 'CoordinatorInstalled', data: founding });
-    await forge(right, stream, ...rootBeginning(founding));
+    await forge(right, 'installation-root', { type: 'CoordinatorInstalled', data: founding, metadata });
+    await forge(right, stream, ...rootBeginning(founding).map((fact) => ({ ...fact, metadata })));
     const more = await forge(right, stream, { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } });
     expect(placesIn((await verified(new Map(), {}, right)).findings)).toEqual([
       [stream, more, 'no decision has recorded it'],
     ]);
+  });
+
+  it('names denials that nobody has signed, and says so of a body that is not JSON', async () => {
+    const history = golden();
+    const { stream, events, at } = find(history, (event) => event.type === 'ActivitySubmitted');
+    const { message, userId, publicKey, signature, scheme } = voteOf(events[at]!)!;
+    const { type, timestampMs } = events[at]!.data;
+    const denials = stream.replace('organization-', 'denials-');
+    const store = new InMemoryEventStore();
+    await fill(store, withVaults(history));
+    const denied = async (changes: object, of = message) => {
+      const fingerprint = fingerprintOf(Buffer.from(of));
+      const said = { type, timestampMs, userId, publicKey, signature, scheme, reason: '', details: [] };
+      const metadata = { $correlationId: fingerprint, $causationId: fingerprint };
+      const data = { ...said, message: of, fingerprint, ...changes };
+      return forge(store, denials, { type: 'ActivityDenied', data, metadata });
+    };
+    const places = [
+      [denials, await denied({}, 'no JSON'), /^what was signed is not a request: .*not valid JSON/],
+      [denials, await denied({ userId: anId() }), /^the key that stamped it never was one of user/],
+      [denials, await denied({ fingerprint: 'sha256:another' }), /^it is not recorded as the denial of its request/],
+      [denials, await denied({ type: 'ACTIVITY_TYPE_DELETE_USERS' }), /^what was signed is `ACTIVITY_TYPE_/],
+      [denials, await denied({ signature: '' }), /^the stamp of a denied request does not verify/],
+    ] as const;
+    await denied({});
+    const found = placesIn((await verified(new Map(), {}, store)).findings);
+    for (const [place, revision, says] of places) {
+      expect(found).toContainEqual([place, revision, expect.stringMatching(says)]);
+    }
+    expect(found.map(([, revision]) => revision)).toEqual([0, 0, 1, 2, 3, 4]);
   });
 
   describe('of vaults', () => {

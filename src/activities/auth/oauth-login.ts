@@ -58,7 +58,7 @@ export const oauthLogin = defineActivity({
     identity: claimedIdentity(oidcToken),
     // Requested only if the login adds the identity to the user.
     email: recorded.all('OauthProviderCreated').length > 0 ? claimsOf(oidcToken)['email'] : undefined,
-    ...recalledTokens(recorded),
+    ...recalledTokens([oidcToken]),
     ...recalledSession(recorded),
   }),
 

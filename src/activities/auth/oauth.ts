@@ -60,7 +60,7 @@ export const oauth = defineActivity({
 
   recall: ({ oidcToken }, recorded) => ({
     identity: claimedIdentity(oidcToken),
-    ...recalledTokens(recorded),
+    ...recalledTokens([oidcToken]),
     key: recalledKey(recorded),
   }),
 

@@ -1,9 +1,9 @@
+import { hash } from 'node:crypto';
 import { compactJws } from '../../domain/compact-jws.js';
 import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
-import type { RecordedActivity } from '../recorded-activity.js';
 
 /**
  * What an OIDC token was recorded for. It may log in repeatedly with its key, but register only if nobody could have
@@ -24,9 +24,15 @@ export function recordedTokens(verified: readonly OidcIdentity[]): RecordedToken
   return verified.length > 0 ? { tokens: verified.map(({ tokenId, expiresAt }) => ({ tokenId, expiresAt })) } : {};
 }
 
-/** The OIDC tokens recorded by a request. */
-export function recalledTokens(recorded: RecordedActivity): RecordedTokens {
-  return { tokens: recorded.all('OidcTokenUsed') };
+/** The same, from the tokens in a request that was recorded. */
+export function recalledTokens(oidcTokens: readonly (string | undefined)[]): RecordedTokens {
+  const tokens = oidcTokens.flatMap((token) => (token ? [compactJws(token)] : []));
+  return {
+    tokens: tokens.map((token) => ({
+      tokenId: hash('sha256', token.slice(0, token.lastIndexOf('.'))),
+      expiresAt: Math.floor(Number(claimsOf(token)['exp']) * 1_000),
+    })),
+  };
 }
 
 /** Claims of a token, unchecked: it was verified before it was recorded. */

@@ -1,6 +1,6 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { ListOf, Uuid, UuidList } from '../../wire/fields.js';
-import { claimsOf, oidcTokensUsed, recalledTokens, type RecordedTokens } from '../auth/token-uses.js';
+import { claimsOf, oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity } from '../define-activity.js';
 import { credentialsForeseen, newCredentials } from './credential-params.js';
 import {
@@ -78,9 +78,8 @@ export const createOauthProviders = defineActivity({
     return { ...verified, linkingEmails: await Promise.all(emails) };
   },
 
-  recall: ({ userId, oauthProviders }, recorded): Registered => ({
-    identities: recalledIdentities(recorded, userId),
-    ...recalledTokens(recorded),
+  recall: ({ oauthProviders }): Registered => ({
+    ...recalledIdentities(oauthProviders),
     linkingEmails: oauthProviders.map(({ oidcToken }) => (oidcToken ? claimsOf(oidcToken)['email'] : undefined)),
   }),
 

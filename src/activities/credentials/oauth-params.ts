@@ -3,10 +3,9 @@ import type { Limits } from '../../domain/organization/limits.js';
 import { clientIdsOf, type ClientIds } from '../../domain/organization/client-ids.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { Label, Nested, Text } from '../../wire/fields.js';
-import { checkNeverUsed, claimsOf, recordedTokens, type RecordedTokens } from '../auth/token-uses.js';
+import { checkNeverUsed, claimsOf, recalledTokens, recordedTokens, type RecordedTokens } from '../auth/token-uses.js';
 import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
-import type { RecordedActivity } from '../recorded-activity.js';
 
 /** Longest OIDC token, in characters: 16 KiB in base64. */
 export const maxOidcToken = 22_528;
@@ -123,12 +122,16 @@ export async function checkClientOfLogin(
   checkClientId(token.audience, token, await registrarsOf(organization, ports), 'parameters.oidcToken');
 }
 
-/** The result of `verifiedIdentities` for a user, from their events. */
-export function recalledIdentities(recorded: RecordedActivity, owner: string): readonly NamedIdentity[] {
-  return recorded
-    .all('OauthProviderCreated')
-    .filter(({ userId }) => userId === owner)
-    .map(({ providerName, issuer, audience, subject }) => ({ providerName, issuer, audience, subject }));
+/** The result of `verifiedIdentities`, from a list that was recorded: what its tokens say was verified then. */
+export function recalledIdentities(
+  providers: readonly OauthProviderParamsV2[],
+): RecordedTokens & { readonly identities: readonly NamedIdentity[] } {
+  const identities = providers.map(({ providerName, oidcToken, oidcClaims }) => {
+    if (oidcToken) return { providerName, ...claimedIdentity(oidcToken) };
+    const { iss: issuer, aud: audience, sub: subject } = oidcClaims!;
+    return { providerName, issuer, audience, subject };
+  });
+  return { identities, ...recalledTokens(providers.map(({ oidcToken }) => oidcToken)) };
 }
 
 /** The identity in a token that was verified when it was recorded. */

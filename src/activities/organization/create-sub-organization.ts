@@ -3,12 +3,7 @@ import { isAuthProxyUser } from '../../domain/organization/auth-proxy.js';
 import { clientIdsOf } from '../../domain/organization/client-ids.js';
 import { presentMembers } from '../../domain/organization/event.js';
 import { checkFoundings, checkLimit, checkLimits, type Limits } from '../../domain/organization/limits.js';
-import {
-  emptyOrganization,
-  evolve,
-  type OrganizationEvent,
-  type OrganizationView,
-} from '../../domain/organization/organization.js';
+import { emptyOrganization, evolve, type OrganizationEvent } from '../../domain/organization/organization.js';
 import type { FeatureName } from '../../domain/organization/settings.js';
 import { Nested, TextList, Uuid, UuidList } from '../../wire/fields.js';
 import {
@@ -23,11 +18,19 @@ import {
 } from '../auth/verification.js';
 import { newCredentials, verifyAuthenticators } from '../credentials/credential-params.js';
 import { verifiedIdentities } from '../credentials/oauth-params.js';
-import { oidcTokensUsed, recalledTokens, type RecordedTokens } from '../auth/token-uses.js';
-import { defineActivity, type PrepareContext } from '../define-activity.js';
+import { oidcTokensUsed } from '../auth/token-uses.js';
+import { defineActivity, type DecideContext, type PrepareContext } from '../define-activity.js';
+import { RecordedActivity } from '../recorded-activity.js';
+import { recalledUsers, type ProvedCredentials } from '../users/new-users.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import type { VerificationClaims } from '../../ports/tokens.js';
-import { accountFacts, accountsToDerive, checkAccountsNew, checkMnemonicLength } from '../wallets/wallet-params.js';
+import {
+  accountFacts,
+  accountsToDerive,
+  checkAccountsNew,
+  checkMnemonicLength,
+  recalledWallet,
+} from '../wallets/wallet-params.js';
 import { CreateSubOrganizationIntentV8, olderVersions, type WalletParams } from './sub-organization-params.js';
 
 class WalletResult {
@@ -50,15 +53,14 @@ class CreateSubOrganizationResult {
 }
 
 /** What the decision uses. */
-export interface RecalledSubOrganization extends CreateSubOrganizationResult, RecordedTokens {
+interface RecalledSubOrganization {
+  readonly subOrganizationId: string;
   readonly claims: ProvedContact | undefined;
-  readonly founding: readonly OrganizationEvent[];
-}
-
-/** Output of `prepare`. */
-export interface PreparedSubOrganization extends RecalledSubOrganization {
-  readonly rootUserIds: string[];
-  readonly derived: ReturnType<typeof derivedIn>;
+  /** Of each root user. */
+  readonly proved: readonly ProvedCredentials[];
+  readonly wallet: ReturnType<typeof recalledWallet> | undefined;
+  /** Ids of the things that it begins with, in order. */
+  readonly ids: readonly string[];
 }
 
 const rootUsersField = 'parameters.rootUsers';
@@ -100,49 +102,60 @@ export const createSubOrganization = defineActivity({
     }
   },
 
-  async prepare(intent, ports, context): Promise<PreparedSubOrganization> {
+  async prepare(intent, ports, context): Promise<RecalledSubOrganization> {
     const subOrganizationId = context.newId();
     const claims = await signupClaims(intent, ports, context);
-    const tokens: NonNullable<RecordedTokens['tokens']>[number][] = [];
-    const founding = await foundingEvents(intent, subOrganizationId, claims, ports, context, tokens);
-    const derived = derivedIn(founding);
-    return { subOrganizationId, ...resultOf(founding), derived, claims, founding, tokens };
+    const proved = await provedUsers(intent, ports, context);
+    const ids: string[] = [];
+    const newId = () => {
+      ids.push(context.newId());
+      return ids.at(-1)!;
+    };
+    const founding = { subOrganizationId, claims, proved };
+    // Refused before there are keys for it.
+    foundingEvents(intent, { ...founding, wallet: undefined }, { ...context, newId });
+    const wallet = intent.wallet && (await sealedWallet(intent.wallet, subOrganizationId, ports));
+    if (wallet) [undefined, ...wallet.accounts].forEach(newId);
+    return { ...founding, wallet, ids };
   },
 
   recall(intent, recorded): RecalledSubOrganization {
-    const { verificationToken } = intent;
-    const { subOrganizationId, rootUserIds, wallet } = recorded.result;
-    const founding = asSigned(intent, recorded.first('SubOrganizationCreated').initialEvents);
-    const result = resultOf(founding);
+    const { verificationToken, rootUsers } = intent;
+    const { subOrganizationId, initialEvents } = recorded.first('SubOrganizationCreated');
+    const founding = new RecordedActivity(initialEvents);
     return {
       subOrganizationId,
-      // Older versions have fewer members in their result.
-      ...(rootUserIds ? { rootUserIds: result.rootUserIds } : {}),
-      ...(wallet && result.wallet ? { wallet: result.wallet } : {}),
       claims: verificationToken ? recalledContact(verificationToken) : undefined,
-      founding,
-      ...recalledTokens(recorded),
+      proved: recalledUsers(rootUsers, founding),
+      wallet: intent.wallet && recalledWallet(intent.wallet.accounts, founding),
+      ids: initialEvents.flatMap(idsOf),
     };
   },
 
-  derivedBeside: (_intent, _organizationId, { subOrganizationId, derived }) =>
-    derived.map((address) => ({ organizationId: subOrganizationId, ...address })),
-
-  decide(
-    { subOrganizationName: name },
-    { organization, submitterId, now, limits, subOrganizationLimits },
-    { subOrganizationId, rootUserIds, wallet, claims, founding, tokens = [] },
-  ) {
+  decide(intent, context, prepared) {
+    const { organization, submitterId, now, limits, subOrganizationLimits } = context;
+    const { subOrganizationId, claims, proved } = prepared;
+    const ids = prepared.ids.values();
+    const newId = () => {
+      const { value } = ids.next();
+      if (value === undefined) throw new Error('it begins with more than was prepared for it');
+      return value;
+    };
+    const founding = foundingEvents(intent, prepared, { organization, submitterId, now, subOrganizationLimits, newId });
     checkFoundings(organization, submitterId, now, limits);
     checkLimits(emptyOrganization(), founding, subOrganizationLimits);
     if (claims) checkTokenUnused(organization, claims, 'USAGE_TYPE_SIGNUP');
+    const tokens = proved.flatMap((one) => one.tokens ?? []);
     return {
       events: [
-        { type: 'SubOrganizationCreated', data: { subOrganizationId, name, initialEvents: founding } },
+        {
+          type: 'SubOrganizationCreated',
+          data: { subOrganizationId, name: intent.subOrganizationName, initialEvents: founding },
+        },
         ...(claims ? [tokenUsed(claims, 'USAGE_TYPE_SIGNUP')] : []),
         ...oidcTokensUsed(tokens, 'USAGE_TYPE_OIDC_REGISTRATION'),
       ],
-      result: { subOrganizationId, ...(rootUserIds ? { rootUserIds } : {}), ...(wallet ? { wallet } : {}) },
+      result: { subOrganizationId, ...resultOf(founding) },
     };
   },
 });
@@ -192,19 +205,40 @@ async function signupClaims(
   return claims;
 }
 
+/** @throws {CoordinatorError} INVALID_ARGUMENT, FAILED_PRECONDITION for credentials that do not verify */
+async function provedUsers(
+  { rootUsers }: CreateSubOrganizationIntentV8,
+  ports: PreparePorts,
+  { organization: parent, subOrganizationLimits: limits }: PrepareContext,
+): Promise<readonly ProvedCredentials[]> {
+  const registrars = { clientIds: clientIdsOf(parent), isOfSubOrganization: true };
+  const users: ProvedCredentials[] = [];
+  for (const [index, { authenticators = [], oauthProviders = [] }] of rootUsers.entries()) {
+    const field = `${rootUsersField}[${index}]`;
+    const [verified, { proved: _proved, ...oauth }] = await Promise.all([
+      verifyAuthenticators(authenticators, ports, parent, `${field}.authenticators`, limits),
+      verifiedIdentities(oauthProviders, ports, registrars, `${field}.oauthProviders`, limits),
+    ]);
+    users.push({ authenticators: verified, ...oauth });
+  }
+  return users;
+}
+
 /**
- * Everything a sub-organization begins with. `tokens` collects the OIDC tokens of the request.
+ * Everything a sub-organization begins with.
  * @throws {CoordinatorError} if it could not be founded this way
  */
-async function foundingEvents(
+function foundingEvents(
   intent: CreateSubOrganizationIntentV8,
-  subOrganizationId: string,
-  claims: VerificationClaims | undefined,
-  ports: PreparePorts,
-  { organization: parent, submitterId, now, newId, subOrganizationLimits: limits }: PrepareContext,
-  tokens: NonNullable<RecordedTokens['tokens']>[number][],
-): Promise<readonly OrganizationEvent[]> {
-  const registrars = { clientIds: clientIdsOf(parent), isOfSubOrganization: true };
+  { subOrganizationId, claims, proved, wallet }: Omit<RecalledSubOrganization, 'ids'>,
+  {
+    organization: parent,
+    submitterId,
+    now,
+    newId,
+    subOrganizationLimits: limits,
+  }: Pick<DecideContext, 'organization' | 'submitterId' | 'now' | 'newId' | 'subOrganizationLimits'>,
+): readonly OrganizationEvent[] {
   const events: OrganizationEvent[] = [];
   const child = emptyOrganization();
   const record = (...more: readonly OrganizationEvent[]) => {
@@ -221,12 +255,8 @@ async function foundingEvents(
   const userIds: string[] = [];
   for (const [index, user] of rootUsers.entries()) {
     const field = `${rootUsersField}[${index}]`;
-    const { apiKeys = [], authenticators = [], oauthProviders = [] } = user;
-    const [verified, oauth] = await Promise.all([
-      verifyAuthenticators(authenticators, ports, parent, `${field}.authenticators`, limits),
-      verifiedIdentities(oauthProviders, ports, registrars, `${field}.oauthProviders`, limits),
-    ]);
-    tokens.push(...(oauth.tokens ?? []));
+    const { apiKeys = [], authenticators = [] } = user;
+    const { authenticators: verified, identities } = proved[index]!;
     const userId = newId();
     userIds.push(userId);
     const contacts = presentMembers({
@@ -238,7 +268,7 @@ async function foundingEvents(
       { type: 'UserCreated', data: { userId, userName: user.userName, ...contacts, userTags: [] } },
       ...credentials.apiKeys(owner, apiKeys, `${field}.apiKeys`).events,
       ...credentials.authenticators(owner, authenticators, verified, `${field}.authenticators`).events,
-      ...credentials.oauthProviders(owner, oauth.identities, `${field}.oauthProviders`).events,
+      ...credentials.oauthProviders(owner, identities, `${field}.oauthProviders`).events,
       ...(claims ? provenContact(userId, contacts, claims) : []),
     );
   }
@@ -246,64 +276,50 @@ async function foundingEvents(
   for (const [flag, feature] of switches) {
     if (!intent[flag]) record({ type: 'OrganizationFeatureSet', data: { name: feature, value: '' } });
   }
-  if (intent.wallet) record(...(await walletEvents(intent.wallet, child, ports, newId)));
+  if (intent.wallet && wallet) record(...walletEvents(intent.wallet, wallet, newId));
   return events;
 }
 
-async function walletEvents(
-  { walletName, accounts, mnemonicLength = 12 }: WalletParams,
-  { organizationId }: OrganizationView,
+function sealedWallet(
+  { accounts, mnemonicLength = 12 }: WalletParams,
+  organizationId: string,
   { keyring }: PreparePorts,
-  newId: () => string,
-): Promise<readonly OrganizationEvent[]> {
+) {
   const asked = accountsToDerive(accounts, 'parameters.wallet.accounts');
-  const sealed = await keyring.createWallet({ organizationId, mnemonicLength, accounts: asked });
+  return keyring.createWallet({ organizationId, mnemonicLength, accounts: asked });
+}
+
+function walletEvents(
+  { walletName, accounts }: WalletParams,
+  { vaultId, accounts: derived }: ReturnType<typeof recalledWallet>,
+  newId: () => string,
+): readonly OrganizationEvent[] {
   const walletId = newId();
-  const facts = accountFacts(accounts, sealed.accounts, newId);
+  const facts = accountFacts(accounts, derived, newId);
   return [
-    { type: 'WalletCreated', data: { walletId, walletName, vaultId: sealed.vaultId, imported: false } },
+    { type: 'WalletCreated', data: { walletId, walletName, vaultId, imported: false } },
     ...(facts.length > 0 ? [{ type: 'WalletAccountsCreated', data: { walletId, accounts: facts } } as const] : []),
   ];
 }
 
-/** Recorded events with the names, contacts, quorum and accounts of the signed request in their places. */
-function asSigned(
-  { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold, wallet }: CreateSubOrganizationIntentV8,
-  events: readonly OrganizationEvent[],
-): readonly OrganizationEvent[] {
-  const userIds = events.flatMap((event) => (event.type === 'UserCreated' ? [event.data.userId] : []));
-  let users = 0;
-  return events.map((event): OrganizationEvent => {
-    switch (event.type) {
-      case 'OrganizationCreated':
-        return { ...event, data: { ...event.data, name } };
-      case 'UserCreated': {
-        const user = rootUsers[users++];
-        if (!user) return event;
-        const { userId, userTags } = event.data;
-        const contacts = presentMembers({
-          userEmail: user.userEmail || undefined,
-          userPhoneNumber: user.userPhoneNumber || undefined,
-        });
-        return { ...event, data: { userId, userName: user.userName, ...contacts, userTags } };
-      }
-      case 'RootQuorumUpdated':
-        return { ...event, data: { ...event.data, threshold, userIds } };
-      case 'WalletCreated':
-        return wallet ? { ...event, data: { ...event.data, walletName: wallet.walletName } } : event;
-      case 'WalletAccountsCreated': {
-        const { accounts } = event.data;
-        const ids = accounts.map(({ walletAccountId }) => walletAccountId);
-        const derived = accounts.map(({ curve, path, addressFormat, address, publicKey }) => {
-          return { curve, path, addressFormat, address, publicKey };
-        });
-        const facts = wallet ? accountFacts(wallet.accounts, derived, () => ids.shift() ?? '') : accounts;
-        return { ...event, data: { ...event.data, accounts: facts } };
-      }
-      default:
-        return event;
-    }
-  });
+/** The ids that an event gives to things. */
+function idsOf(event: OrganizationEvent): readonly string[] {
+  switch (event.type) {
+    case 'UserCreated':
+      return [event.data.userId];
+    case 'ApiKeyCreated':
+      return [event.data.apiKeyId];
+    case 'AuthenticatorCreated':
+      return [event.data.authenticatorId];
+    case 'OauthProviderCreated':
+      return [event.data.providerId];
+    case 'WalletCreated':
+      return [event.data.walletId];
+    case 'WalletAccountsCreated':
+      return event.data.accounts.map(({ walletAccountId }) => walletAccountId);
+    default:
+      return [];
+  }
 }
 
 /** The result, derived from what it begins with. */
@@ -315,17 +331,4 @@ function resultOf(events: readonly OrganizationEvent[]) {
     event.type === 'WalletAccountsCreated' ? event.data.accounts.map(({ address }) => address) : [],
   );
   return { rootUserIds, wallet: { walletId: created.data.walletId, addresses } };
-}
-
-/** Addresses of a first wallet, which are only in the other organization's stream. */
-function derivedIn(events: readonly OrganizationEvent[]) {
-  return events.flatMap((event) =>
-    event.type === 'WalletAccountsCreated'
-      ? event.data.accounts.map(({ path, address }) => ({
-          walletId: event.data.walletId,
-          derivationPath: path,
-          address,
-        }))
-      : [],
-  );
 }

@@ -74,7 +74,7 @@ export const createPrivateKeys = defineActivity({
       ),
     ),
 
-  recall: (_intent, recorded) => recalledPrivateKeys(recorded),
+  recall: ({ privateKeys }, recorded) => recalledPrivateKeys(privateKeys, recorded),
 
   decide({ privateKeys }, { newId }, sealed) {
     const created = privateKeys.map(({ privateKeyName, curve, privateKeyTags }, index) => {

@@ -55,9 +55,9 @@ export const importPrivateKey = defineActivity({
     return { importId, sealed: await keyring.importPrivateKey({ organizationId, vaultId }, encryptedBundle, key) };
   },
 
-  recall: (_intent, recorded) => ({
+  recall: (key, recorded) => ({
     importId: recorded.first('ImportClosed').importId,
-    sealed: recalledPrivateKeys(recorded)[0]!,
+    sealed: recalledPrivateKeys([key], recorded)[0]!,
   }),
 
   decide({ userId, privateKeyName, curve }, { organization, newId }, { importId, sealed }) {

@@ -6,7 +6,7 @@ import { checkAddressFormat } from '../../keyring/addresses.js';
 import { OneOf, Text } from '../../wire/fields.js';
 import type { NewPrivateKey } from '../../ports/keyring.js';
 import type { RecordedActivity } from '../recorded-activity.js';
-import { addressFormats } from '../wallets/wallet-params.js';
+import { addressFormats, recordedAddress } from '../wallets/wallet-params.js';
 
 /** An address as results show it. */
 export class AddressResult {
@@ -40,11 +40,17 @@ export function privateKeyCreated(
   return { type: 'PrivateKeyCreated', data: { ...asked, publicKey, addresses, vaultId } };
 }
 
-/** Keys that were sealed, in order. */
-export function recalledPrivateKeys(recorded: RecordedActivity): readonly NewPrivateKey[] {
-  return recorded
-    .all('PrivateKeyCreated')
-    .map(({ vaultId, publicKey, addresses }) => ({ vaultId, publicKey, addresses }));
+/** Keys that were sealed, in the requested order. */
+export function recalledPrivateKeys(
+  asked: readonly { readonly curve: Curve; readonly addressFormats: readonly AddressFormat[] }[],
+  recorded: RecordedActivity,
+): readonly NewPrivateKey[] {
+  const sealed = recorded.all('PrivateKeyCreated');
+  return asked.map(({ curve, addressFormats: formats }, index) => {
+    const { vaultId, publicKey } = sealed[index]!;
+    const addresses = formats.map((format) => ({ format, address: recordedAddress(format, curve, publicKey) }));
+    return { vaultId, publicKey, addresses };
+  });
 }
 
 /** A private key as policies see it (docs/protocol.md, policy namespaces). */

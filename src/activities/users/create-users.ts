@@ -92,7 +92,7 @@ export const createUsers = defineActivity({
     );
   },
 
-  recall: (_intent, recorded) => recalledUsers(recorded),
+  recall: ({ users }, recorded) => recalledUsers(users, recorded),
 
   decide({ users }, context, verified) {
     const { userIds, events } = newUsers(users, context, verified, 'parameters.users');

@@ -2,11 +2,11 @@ import { presentMembers } from '../../domain/organization/event.js';
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import { existingUserTag } from '../../domain/organization/tags.js';
 import { checkRoomForUsers } from '../../domain/organization/users.js';
-import { oidcTokensUsed, recalledTokens, type RecordedTokens } from '../auth/token-uses.js';
+import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { newCredentials, recalledAuthenticators } from '../credentials/credential-params.js';
 import { recalledIdentities } from '../credentials/oauth-params.js';
 import type { DecideContext } from '../define-activity.js';
-import { RecordedActivity } from '../recorded-activity.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 import type { UserParamsV4 } from './user-params.js';
 
 type Credentials = ReturnType<typeof newCredentials>;
@@ -17,18 +17,16 @@ export interface ProvedCredentials extends RecordedTokens {
   readonly identities: Parameters<Credentials['oauthProviders']>[1];
 }
 
-/** The verification results for the created users, in order. The tokens of each follow the user's other events. */
-export function recalledUsers(recorded: RecordedActivity): readonly ProvedCredentials[] {
-  const starts = [...recorded.events.keys()].filter((index) => recorded.events[index]!.type === 'UserCreated');
-  return starts.map((start, index) => {
-    const own = new RecordedActivity(recorded.events.slice(start, starts[index + 1]));
-    const { userId } = own.first('UserCreated');
-    return {
-      authenticators: recalledAuthenticators(own, userId),
-      identities: recalledIdentities(own, userId),
-      ...recalledTokens(own),
-    };
-  });
+/** The verification results for the created users, in order. */
+export function recalledUsers(
+  users: readonly Pick<UserParamsV4, 'oauthProviders'>[],
+  recorded: RecordedActivity,
+): readonly ProvedCredentials[] {
+  const userIds = recorded.all('UserCreated').map(({ userId }) => userId);
+  return users.map(({ oauthProviders = [] }, index) => ({
+    authenticators: recalledAuthenticators(recorded, userIds[index] ?? ''),
+    ...recalledIdentities(oauthProviders),
+  }));
 }
 
 /**

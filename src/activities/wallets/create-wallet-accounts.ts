@@ -58,10 +58,17 @@ export const createWalletAccounts = defineActivity({
   },
 
   // Accounts that are not persisted leave only their addresses.
-  recall: (_intent, recorded) => ({ addresses: recorded.result.addresses, derived: recalledAccounts(recorded) }),
+  recall({ accounts, persist = true }, recorded) {
+    const derived = recalledAccounts(accounts, recorded);
+    return { addresses: persist ? derived.map(({ address }) => address) : recorded.result.addresses, derived };
+  },
 
-  derivedBeside: ({ walletId, persist = true }, organizationId, { derived }) =>
-    persist ? [] : derived.map(({ path, address }) => ({ organizationId, walletId, derivationPath: path, address })),
+  derivedBeside: ({ walletId, accounts, persist = true }, organizationId, { addresses }) =>
+    persist
+      ? []
+      : accountsToDerive(accounts).map(({ path }, index) => {
+          return { organizationId, walletId, derivationPath: path, address: addresses[index]! };
+        }),
 
   decide({ walletId, accounts, persist = true }, { newId }, { addresses, derived }) {
     if (!persist) return { events: [], result: { addresses } };

@@ -55,7 +55,7 @@ export const createWallet = defineActivity({
   prepare: ({ accounts, mnemonicLength = 12 }, { keyring }, { organization: { organizationId } }) =>
     keyring.createWallet({ organizationId, mnemonicLength, accounts: accountsToDerive(accounts) }),
 
-  recall: (_intent, recorded) => recalledWallet(recorded),
+  recall: ({ accounts }, recorded) => recalledWallet(accounts, recorded),
 
   decide({ walletName, accounts }, { newId }, { vaultId, accounts: derived }) {
     const walletId = newId();

@@ -21,7 +21,11 @@ class ImportWalletIntent {
   @Label({ about: 'The name of the wallet; must be unique within the organization.' })
   walletName!: string;
 
-  @Text({ min: 1, max: 16_384, about: 'The mnemonic, sealed to the target key of the import (docs/protocol.md, import bundles).' })
+  @Text({
+    min: 1,
+    max: 16_384,
+    about: 'The mnemonic, sealed to the target key of the import (docs/protocol.md, import bundles).',
+  })
   encryptedBundle!: string;
 
   @ListOf(() => WalletAccountParams, { max: maxAccountsAtOnce, about: 'Its first accounts; may be empty.' })
@@ -61,9 +65,9 @@ export const importWallet = defineActivity({
     return { importId, ...(await keyring.importWallet(pending, encryptedBundle, accountsToDerive(accounts))) };
   },
 
-  recall: (_intent, recorded) => ({
+  recall: ({ accounts }, recorded) => ({
     importId: recorded.first('ImportClosed').importId,
-    ...recalledWallet(recorded),
+    ...recalledWallet(accounts, recorded),
   }),
 
   decide({ userId, walletName, accounts }, { organization, newId }, { importId, vaultId, accounts: derived }) {

@@ -82,29 +82,34 @@ export function accountFacts(
   if (derived.length !== asked.length) {
     throw invalidField('parameters.accounts', `${asked.length} were asked for, and ${derived.length} derived`);
   }
-  const signed = accountsToDerive(asked);
   return derived.map((account, index) => ({
     walletAccountId: newId(),
     ...account,
-    // As requested: a recorded account is compared with what was signed.
-    ...signed[index]!,
     pathFormat: 'PATH_FORMAT_BIP32',
     ...(asked[index]!.name === undefined ? {} : { name: asked[index]!.name }),
   }));
 }
 
-/** Accounts that were derived and persisted. */
-export function recalledAccounts(recorded: RecordedActivity): readonly DerivedAccount[] {
-  return recorded.all('WalletAccountsCreated').flatMap(({ accounts }) =>
-    accounts.map(({ curve, path, addressFormat, address, publicKey }) => {
-      return { curve, path, addressFormat, address, publicKey };
-    }),
-  );
+/** Accounts that were derived and persisted: as requested, with the addresses of the recorded public keys. */
+export function recalledAccounts(
+  asked: readonly WalletAccountParams[],
+  recorded: RecordedActivity,
+): readonly DerivedAccount[] {
+  const keys = recorded.all('WalletAccountsCreated').flatMap(({ accounts }) => accounts);
+  return accountsToDerive(asked.slice(0, keys.length)).map((account, index) => {
+    const { publicKey } = keys[index]!;
+    return { ...account, address: recordedAddress(account.addressFormat, account.curve, publicKey), publicKey };
+  });
+}
+
+/** The address of a recorded key. */
+export function recordedAddress(format: AddressFormat, curve: Curve, publicKey: string): string {
+  return addressOf(format, curve, Buffer.from(publicKey, 'hex'));
 }
 
 /** A sealed wallet with its first accounts. */
-export function recalledWallet(recorded: RecordedActivity) {
-  return { vaultId: recorded.first('WalletCreated').vaultId, accounts: recalledAccounts(recorded) };
+export function recalledWallet(asked: readonly WalletAccountParams[], recorded: RecordedActivity) {
+  return { vaultId: recorded.first('WalletCreated').vaultId, accounts: recalledAccounts(asked, recorded) };
 }
 
 /** A wallet as policies see it (docs/protocol.md, policy namespaces). */

@@ -17,7 +17,7 @@ import { claimsOf, noon, pairFor, publishedKey, sign, startIssuer, verifierAt } 
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anOrganization, aUser, publicKeyOf } from '../facts.js';
 import { enabledProxy } from '../auth-proxy/facts.js';
-import { given, id, usualLimits } from '../given.js';
+import { given, id, policyEnvironment, usualLimits } from '../given.js';
 import { lifted } from '../lifted.js';
 import { ethereum, solana } from '../wallets/wallet-facts.js';
 
@@ -32,9 +32,12 @@ const ann = { userName: 'Ann', apiKeys: [key(11)], authenticators: [], oauthProv
 const bob = { userName: 'Bob', apiKeys: [key(12)], authenticators: [], oauthProviders: [] };
 const child = { subOrganizationName: 'Child', rootUsers: [ann], rootQuorumThreshold: 1 };
 
-const founding: readonly OrganizationEvent[] = [
-  { type: 'OrganizationCreated', data: { organizationId: id(50), name: 'Child', parentOrganizationId: parentId } },
-];
+const loginFeatures = [
+  'FEATURE_NAME_EMAIL_RECOVERY',
+  'FEATURE_NAME_EMAIL_AUTH',
+  'FEATURE_NAME_SMS_AUTH',
+  'FEATURE_NAME_OTP_EMAIL_AUTH',
+] as const;
 
 const store = new InMemoryEventStore();
 const ports = await preparePorts(store);
@@ -49,17 +52,20 @@ interface Attempt {
 
 let requests = 0;
 
-/** What `prepare` gives for the request of that number: ids follow from it, as they follow from the bytes of a real one. */
-function prepare(
-  intent: object,
-  request: number,
-  { history = parent, ports: theirs = ports, now = noon, takesUnboundToken }: Attempt = {},
-) {
+/** The request, and the parent that it is for. */
+function accepted(intent: object, { history = parent, takesUnboundToken }: Attempt) {
   const organization = emptyOrganization();
   for (const event of history) evolve(organization, event, 0);
   const valid = validate(createSubOrganization.intent, intent, 'parameters');
   if (takesUnboundToken) valid.takesUnboundToken = takesUnboundToken;
   createSubOrganization.check!(valid, organization, usualLimits);
+  return { organization, valid };
+}
+
+/** What `prepare` gives for the request of that number: ids follow from it, as they follow from the bytes of a real one. */
+function prepare(intent: object, request: number, attempt: Attempt = {}) {
+  const { organization, valid } = accepted(intent, attempt);
+  const { ports: theirs = ports, now = noon } = attempt;
   let count = request * 100;
   return createSubOrganization.prepare!(valid, theirs, {
     organization,
@@ -104,7 +110,24 @@ async function foundedStreams(): Promise<string[]> {
 /** The sub-organization that comes of it: what the event in its parent says that it begins with. */
 async function founded(intent: object, attempt: Attempt = {}) {
   const prepared = await prepare(intent, ++requests, attempt);
-  return { prepared, events: prepared.founding };
+  const { organization, valid } = accepted(intent, attempt);
+  const outcome = createSubOrganization.decide(
+    valid,
+    {
+      organization,
+      activityId: id(800),
+      submitterId: id(900),
+      credentialId: id(901),
+      now: attempt.now ?? noon,
+      newId: () => id(802),
+      policyEnvironment,
+      ...usualLimits,
+    },
+    prepared,
+  );
+  const [recorded] = outcome.events;
+  if (recorded?.type !== 'SubOrganizationCreated' || 'failure' in outcome) throw new Error('it was not founded');
+  return { prepared, events: recorded.data.initialEvents, result: outcome.result };
 }
 
 const typesOf = (events: readonly OrganizationEvent[]) => events.map(({ type }) => type);
@@ -141,14 +164,41 @@ describe('create_sub_organization', () => {
   describe('create a sub-organization', () => {
     it('records in the parent that there is one, and what it begins with', () =>
       given(...parent)
-        .when(createSubOrganization, child, {
-          prepared: { subOrganizationId: id(50), rootUserIds: [id(51)], derived: [], claims: undefined, founding },
-        })
+        .when(
+          createSubOrganization,
+          { ...child, rootUsers: [{ ...ann, apiKeys: [], userEmail: 'ann@example.com' }] },
+          {
+            prepared: {
+              subOrganizationId: id(50),
+              claims: undefined,
+              proved: [{ authenticators: [], identities: [] }],
+              wallet: undefined,
+              ids: [id(51)],
+            },
+          },
+        )
         .then(
           [
             {
               type: 'SubOrganizationCreated',
-              data: { subOrganizationId: id(50), name: 'Child', initialEvents: founding },
+              data: {
+                subOrganizationId: id(50),
+                name: 'Child',
+                initialEvents: [
+                  {
+                    type: 'OrganizationCreated',
+                    data: { organizationId: id(50), name: 'Child', parentOrganizationId: parentId },
+                  },
+                  {
+                    type: 'UserCreated',
+                    data: { userId: id(51), userName: 'Ann', userEmail: 'ann@example.com', userTags: [] },
+                  },
+                  { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [id(51)] } },
+                  ...loginFeatures.map(
+                    (name) => ({ type: 'OrganizationFeatureSet', data: { name, value: '' } }) as const,
+                  ),
+                ],
+              },
             },
           ],
           {
@@ -159,7 +209,7 @@ describe('create_sub_organization', () => {
 
     it('founds it with its users, their credentials, the quorum, and every way to log in', async () => {
       const passkey = new SoftwareAuthenticator();
-      const { prepared, events } = await founded({
+      const { prepared, events, result } = await founded({
         ...child,
         rootUsers: [
           { ...ann, userEmail: 'ann@example.com', userPhoneNumber: '+13214567890' },
@@ -167,7 +217,7 @@ describe('create_sub_organization', () => {
         ],
         rootQuorumThreshold: 2,
       });
-      const [annId, bobId] = prepared.rootUserIds;
+      const [annId, bobId] = result.rootUserIds!;
       expect(typesOf(events)).toEqual([
         'OrganizationCreated',
         'UserCreated',
@@ -193,12 +243,7 @@ describe('create_sub_organization', () => {
       expect(data[2]).toMatchObject({ userId: annId, publicKey: publicKeyOf(11) });
       expect(data[4]).toMatchObject({ userId: bobId, publicKey: passkey.publicKey });
       expect(data[5]).toEqual({ threshold: 2, userIds: [annId, bobId] });
-      expect(data.slice(6)).toEqual([
-        { name: 'FEATURE_NAME_EMAIL_RECOVERY', value: '' },
-        { name: 'FEATURE_NAME_EMAIL_AUTH', value: '' },
-        { name: 'FEATURE_NAME_SMS_AUTH', value: '' },
-        { name: 'FEATURE_NAME_OTP_EMAIL_AUTH', value: '' },
-      ]);
+      expect(data.slice(6)).toEqual(loginFeatures.map((name) => ({ name, value: '' })));
     });
 
     it.each([
@@ -215,15 +260,15 @@ describe('create_sub_organization', () => {
 
     it('makes its wallet in its own vault, and answers the addresses', async () => {
       const wallet = { walletName: 'first', accounts: [{ ...ethereum, name: 'main' }, solana], mnemonicLength: 24 };
-      const { prepared, events } = await founded({ ...child, wallet });
-      const { subOrganizationId: organizationId } = prepared;
+      const { events, result } = await founded({ ...child, wallet });
+      const { subOrganizationId: organizationId } = result;
       const created = events.find((event) => event.type === 'WalletCreated')!.data;
       const accounts = events.find((event) => event.type === 'WalletAccountsCreated')!.data.accounts;
       expect(accounts.map(({ address, name }) => [address, name])).toEqual([
-        [prepared.wallet!.addresses[0], 'main'],
-        [prepared.wallet!.addresses[1], undefined],
+        [result.wallet!.addresses[0], 'main'],
+        [result.wallet!.addresses[1], undefined],
       ]);
-      expect(prepared.wallet!.walletId).toBe(created.walletId);
+      expect(result.wallet!.walletId).toBe(created.walletId);
       const words = (organization: string) =>
         ports.vault.open(
           { organizationId: organization, vaultId: created.vaultId, name: 'mnemonic' },
@@ -353,21 +398,21 @@ describe('create_sub_organization', () => {
     ] as const)('is refused before anybody votes on it: %s', (_what, history, intent, code, message) =>
       given(...history)
         .when(createSubOrganization, intent, {
-          prepared: { subOrganizationId: id(50), rootUserIds: [], derived: [], claims: undefined, founding },
+          prepared: { subOrganizationId: id(50), claims: undefined, proved: [], wallet: undefined, ids: [] },
         })
         .thenRefused(code, message),
     );
 
     it('takes two users with the same contact for two users', async () => {
       const userEmail = 'office@example.com';
-      const { prepared } = await founded({
+      const { result } = await founded({
         ...child,
         rootUsers: [
           { ...ann, userEmail },
           { ...bob, userEmail },
         ],
       });
-      expect(new Set(prepared.rootUserIds).size).toBe(2);
+      expect(new Set(result.rootUserIds).size).toBe(2);
     });
   });
 
@@ -375,7 +420,7 @@ describe('create_sub_organization', () => {
     const wallet = { walletName: 'first', accounts: [ethereum] };
     const [one, other] = [await founded({ ...child, wallet }), await founded({ ...child, wallet })];
     expect(other.prepared.subOrganizationId).not.toBe(one.prepared.subOrganizationId);
-    expect(other.prepared.wallet!.addresses).not.toEqual(one.prepared.wallet!.addresses);
+    expect(other.result.wallet!.addresses).not.toEqual(one.result.wallet!.addresses);
     expect(await foundedStreams()).toEqual([]);
   });
 
@@ -384,8 +429,8 @@ describe('create_sub_organization', () => {
       'with a token and a signature (%s) proves the contact, once',
       async (variant) => {
         const request = await signup(variant);
-        const { prepared, events } = await founded(request);
-        const [userId] = prepared.rootUserIds;
+        const { prepared, events, result } = await founded(request);
+        const [userId] = result.rootUserIds!;
         const data = { userId, contact: 'email', issuerOrganizationId: parentId };
         expect(events).toContainEqual({ type: 'UserContactVerified', data });
         const { subOrganizationId } = prepared;
@@ -406,7 +451,7 @@ describe('create_sub_organization', () => {
             ],
             {
               subOrganizationId,
-              rootUserIds: prepared.rootUserIds,
+              rootUserIds: result.rootUserIds!,
             },
           );
 
@@ -432,10 +477,10 @@ describe('create_sub_organization', () => {
         token,
         asked: { email: undefined, phoneNumber: '+13214567890' },
       });
-      const { prepared, events } = await founded({ ...base, rootUsers: [{ ...ann, userPhoneNumber: '+13214567890' }] });
+      const { events, result } = await founded({ ...base, rootUsers: [{ ...ann, userPhoneNumber: '+13214567890' }] });
       expect(events).toContainEqual({
         type: 'UserContactVerified',
-        data: { userId: prepared.rootUserIds[0], contact: 'phone-number', issuerOrganizationId: parentId },
+        data: { userId: result.rootUserIds![0], contact: 'phone-number', issuerOrganizationId: parentId },
       });
     });
 
@@ -457,9 +502,9 @@ describe('create_sub_organization', () => {
     it('of several users with such a token proves the contact of its owner, and no other', async () => {
       const rootUsers = [bob, { ...ann, userEmail: 'ann@example.com' }].map((one) => ({ ...one, userName: 'Root' }));
       const request = { ...child, rootUsers, verificationToken: await aToken() };
-      const { prepared, events } = await founded(request, { takesUnboundToken: true });
+      const { events, result } = await founded(request, { takesUnboundToken: true });
       const proved = events.filter(({ type }) => type === 'UserContactVerified');
-      expect(proved.map(({ data }) => (data as { userId: string }).userId)).toEqual([prepared.rootUserIds[1]]);
+      expect(proved.map(({ data }) => (data as { userId: string }).userId)).toEqual([result.rootUserIds![1]]);
     });
 
     it('is refused unless token, signature and request agree', async () => {
