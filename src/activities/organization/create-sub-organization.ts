@@ -53,7 +53,7 @@ class CreateSubOrganizationResult {
 }
 
 /** What the decision uses. */
-interface RecalledSubOrganization {
+export interface RecalledSubOrganization {
   readonly subOrganizationId: string;
   readonly claims: ProvedContact | undefined;
   /** Of each root user. */
