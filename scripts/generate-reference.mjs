@@ -654,6 +654,9 @@ function schemaOfEvents() {
   return schemaText;
 }
 
+/** Makes what a sub-organization begins with, which is recorded in its own stream. */
+const ofAnotherStream = 'foundingEvents';
+
 function findEventsProduced() {
   const isPure = (file) => file.startsWith('src/activities/') || file.startsWith('src/domain/');
   const pure = sources().filter(({ file }) => isPure(file));
@@ -668,7 +671,8 @@ function findEventsProduced() {
       // A method is looked at where it is called: the object that it is of may have others.
       if (ts.isMethodDeclaration(node) && ts.isObjectLiteralExpression(node.parent) && !seen.has(node)) return;
       for (const name of typeMember(node, checker)) if (names.has(name)) found.add(name);
-      const declared = ts.isIdentifier(node) ? declarationOf(node, checker) : undefined;
+      const isFollowed = ts.isIdentifier(node) && node.text !== ofAnotherStream;
+      const declared = isFollowed ? declarationOf(node, checker) : undefined;
       if (declared && !seen.has(declared) && trees.has(declared.getSourceFile())) {
         seen.add(declared);
         ts.forEachChild(declared, look);
