@@ -4,7 +4,7 @@
 FROM node:24.21.0-bookworm-slim AS base
 WORKDIR /app
 
-# Install scripts stay off (docs/adr/0016); the npm of this image would not read `allowScripts`.
+# Install scripts stay off (docs/adr/0028); the npm of this image would not read `allowScripts`.
 FROM base AS build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts

@@ -54,12 +54,14 @@ export default tseslint.config(
       ],
     },
   },
-  // The types of jest are extended in this way alone.
+  // An interface of another package is extended only by its own name and type parameters.
   {
-    files: ['test/e2e/harness.spec.ts'],
+    files: ['src/testing/{jest,jest-globals,vitest}.ts'],
     rules: {
       '@typescript-eslint/no-namespace': ['error', { allowDeclarations: true }],
-      '@typescript-eslint/no-empty-object-type': ['error', { allowInterfaces: 'with-single-extends' }],
+      '@typescript-eslint/no-empty-object-type': 'off',
+      '@typescript-eslint/no-explicit-any': 'off',
+      '@typescript-eslint/no-unused-vars': 'off',
     },
   },
   // xstate reads the types of a machine from assertions on empty objects.

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { apply, fold, nothingLoaded } from '../dist/ledger/loaded-organization.js';
 import { SqliteEventStore } from '../dist/ledger/stores/sqlite/sqlite.js';
 import { GENESIS_HASH } from '../dist/ledger/chain.js';
-import { readDraft } from '../dist/lab/draft.js';
+import { readDraft } from '../dist/lab/parse-draft.js';
 import { whatIf } from '../dist/lab/what-if.js';
 import { ReplayCache } from '../dist/replay/replay-cache.js';
 import { OrganizationReplay } from '../dist/replay/organization-replay.js';

@@ -166,7 +166,7 @@ function addressFormatsPage() {
       ]),
     ),
     '`test/keyring/addresses.spec.ts` compares each with the SDK of its chain.',
-    "Keys on `CURVE_SECP256K1` sign with libsecp256k1, native or as WebAssembly, else with noble ([ADR 77](../adr/0077-libsecp256k1-where-there-is-a-build.md)); `CURVE_P256` with noble's arithmetic and OpenSSL's multiplication ([ADR 112](../adr/0112-p-256-signatures-of-a-request-share-an-inversion.md)), `CURVE_ED25519` with libsodium, else with OpenSSL ([ADR 120](../adr/0120-libsodium-signs-ed25519.md)).",
+    "Keys on `CURVE_SECP256K1` sign with libsecp256k1, native or as WebAssembly, else with noble; `CURVE_P256` with noble's arithmetic and OpenSSL's multiplication, `CURVE_ED25519` with libsodium, else with OpenSSL ([ADR 27](../adr/0027-sign-with-native-libraries.md)).",
   );
 }
 
@@ -458,7 +458,7 @@ function errorsPage() {
         [
           '`type.googleapis.com/errors.v1.PolicyEnginePermissionError`',
           'denied submits and votes',
-          '`message`, and `policyEvaluations`: list of `{ policyId, policyName, outcome, error? }`',
+          '`message`, `policyEvaluations`: list of `{ policyId, policyName, outcome, error? }`, and `denialId` if it was recorded, for `explain_activity`',
         ],
         [
           '`type.googleapis.com/errors.v1.TurnkeyErrorDetail`',

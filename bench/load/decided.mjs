@@ -1,10 +1,10 @@
 import { randomBytes, sign } from 'node:crypto';
 import { activities } from '../../dist/activities/index.js';
-import { fingerprintOf } from '../../dist/decide/fingerprint.js';
+import { fingerprintOf } from '../../dist/stamps/fingerprint.js';
 import { activityVersion, buildRegistry, newestIntent } from '../../dist/decide/registry.js';
 import { resolveCaller } from '../../dist/decide/resolve-caller.js';
 import { decideSubmit } from '../../dist/decide/submit.js';
-import { takeOn } from '../../dist/engine/take-on.js';
+import { applyAndSeal } from '../../dist/engine/apply-and-seal.js';
 import { derivedId } from '../../dist/ledger/ids.js';
 
 /** Events of an activity that renames a user. */
@@ -39,7 +39,7 @@ export function renamed(loaded, { userId, publicKey, signing }, now) {
   const submission = { activityId, type, intent, parameters, fingerprint, timestampMs };
   const basis = { registry, organization: loaded.organization, revision: loaded.revision, now };
   const decided = decideSubmit(basis, submission, vote, { userId, credential }, undefined);
-  return takeOn(loaded, decided.events, activityId, fingerprint, now);
+  return applyAndSeal(loaded, decided.events, activityId, fingerprint, now);
 }
 
 /** The events were recorded. */

@@ -7,7 +7,7 @@ import type { Login, UserTouched } from '../domain/organization/quorum-members.j
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
-import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
+import type { ReadingOutcome, ToRead, UploadedInterface } from '../transactions/reading.js';
 import type { KeyringPort } from '../ports/keyring.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { RecordedActivity } from './recorded-activity.js';
@@ -58,6 +58,13 @@ export interface PrepareContext {
   /** A new id, for this attempt only: another preparation, even at the same moment, gets others. */
   readonly newId: () => string;
 }
+
+/** An event, or what is known of it before it is decided. */
+export type Foreseen = OrganizationEvent extends infer Event
+  ? Event extends { readonly type: infer Type; readonly data: infer Data }
+    ? { readonly type: Type; readonly data: Partial<Data> }
+    : never
+  : never;
 
 /** The limits that hold for an organization, and for its sub-organizations. */
 export type LimitsToCheck = Pick<DecideContext, 'limits' | 'subOrganizationLimits'>;
@@ -151,7 +158,7 @@ type Asking<Intent extends object, Result extends object, Recalled, Prepared> =
  */
 export type SubmittedBy = 'user' | 'root-user' | 'user-or-parent' | 'user-who-logs-in' | 'parent' | 'invitee';
 
-/** An API key, a passkey, or a key that a token vouches for (client protocol 1.3). */
+/** An API key, a passkey, or a key that a token vouches for (docs/protocol.md, attested stamps). */
 export type StampKind = 'api-key' | 'webauthn' | 'attested';
 
 /** One verb of the Activity API as one value. Listing it in `index.ts` registers it. */
@@ -174,7 +181,7 @@ interface Verb<
   readonly intent: new () => Intent;
   readonly result: new () => Result;
   readonly olderVersions?: readonly OlderVersion<Intent>[];
-  /** Resource and action, for policies; or that only the root quorum may do it (client protocol 9.4). */
+  /** Resource and action, for policies; or that only the root quorum may do it (docs/protocol.md, order of evaluation). */
   readonly policy: { readonly resource: string; readonly action: string } | 'root-quorum-only';
   /** What policies may read as `activity.params.<name>`: its type, and how to get it from the intent. */
   readonly params?: Readonly<
@@ -189,7 +196,7 @@ interface Verb<
     >
   >;
   /**
-   * What policies may read as `wallet`, `private_key`, `eth` and their like (client protocol 9.3), by namespace.
+   * What policies may read as `wallet`, `private_key`, `eth` and their like (docs/protocol.md, policy namespaces), by namespace.
    * @throws {CoordinatorError} if the intent names something that does not exist, or contains an unreadable transaction
    */
   resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
@@ -198,6 +205,12 @@ interface Verb<
    * @throws {CoordinatorError} as `resources` does
    */
   payloads?(intent: Intent, organization: OrganizationView): readonly RequestPart[];
+  /**
+   * What it would sign, read from the intent alone, for those who do not rely on a coordinator's description: as `resources` and
+   * `payloads`, without what only the organization knows. `interfaces` are used for the contracts at their addresses.
+   * @throws {CoordinatorError} if the intent contains something that cannot be read
+   */
+  content?(intent: Intent, interfaces: readonly UploadedInterface[]): readonly RequestPart[];
   /**
    * What the remaining `steps` do not suffice to read in this intent, and was not read yet. It is read in a worker before the
    * decision calls `resources`, `payloads` or `check`, which read the rest themselves.
@@ -212,9 +225,16 @@ interface Verb<
    * `quorum-members.ts`).
    */
   touches?(intent: Intent): UserTouched;
+  /**
+   * What it would record, as far as its parameters say, for those who are asked to approve it: if `decide` needs what `prepare`
+   * returns, or costs more than that. Pure.
+   */
+  foreseen?(intent: Intent): readonly Foreseen[];
+  /** The texts among what it would sign, named as `payloads` does. They are for approvers: policies do not read them. */
+  texts?(intent: Intent): readonly { readonly name: string; readonly text: string }[];
   /** By default, a user of the organization. */
   readonly submittedBy?: SubmittedBy;
-  /** The stamps it accepts: by default, API keys and passkeys (specification 4.3.3, 4.3.17; client protocol 1.3). */
+  /** The stamps it accepts: by default, API keys and passkeys (specification 4.3.3, 4.3.17; docs/protocol.md, attested stamps). */
   readonly stamps?: readonly StampKind[];
   /**
    * Refuses what can be refused early. Called on submission, so that nobody votes on something impossible; before `prepare`, so

@@ -8,7 +8,7 @@ import type { Delivery } from '../delivery/delivery.js';
 import { VoteNotices } from '../delivery/vote-notices.js';
 import { ClaimRecorder } from '../engine/claim-recorder.js';
 import { Driver } from '../engine/drive.js';
-import { LostVaults } from '../engine/lost-vaults.js';
+import { OrphanedVaults } from '../engine/orphaned-vaults.js';
 import { allowOrigins } from '../http/cors.js';
 import { Freshness } from '../http/freshness.js';
 import { logConditions } from '../http/log-conditions.js';
@@ -18,6 +18,7 @@ import { nestLogger } from '../http/logger.js';
 import { Metrics } from '../http/metrics.js';
 import { closeServer, measure, newAdapter, prepareServer, refuseAfterFailure, type Server } from '../http/server.js';
 import { Shutdown } from '../http/shutdown.js';
+import { StoreDeadline } from '../http/store-deadline.js';
 import { uuidV7 } from '../ledger/ids.js';
 import { openKeyring } from '../keyring/open-keyring.js';
 import type { EventStore } from '../ledger/event-store.js';
@@ -31,16 +32,16 @@ import { recordBoot } from '../proofs/boot.js';
 import { BootLog } from '../proofs/boot-log.js';
 import { EphemeralKey } from '../proofs/ephemeral-key.js';
 import { openSoftwareAttestor } from '../proofs/software-attestor.js';
-import { endedVaults } from '../read-models/ended-vaults.js';
+import { endedVaults } from '../read-models/destroyed-vaults.js';
 import type { Projecting } from '../read-models/projecting.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { pendingDeliveries } from '../read-models/webhooks.js';
 import { TaskPool } from '../threads/task-pool.js';
 import type { KeyEncryption } from '../vault/key-encryption.js';
-import { Shredder } from '../vault/shredding.js';
+import { VaultDestroyer } from '../vault/destroy-vaults.js';
 import { WebhookDispatcher } from '../webhooks/dispatcher.js';
 import { AppModule } from './app.module.js';
-import { lookOnce } from './look-once.js';
+import { runStartupChecks } from './startup-checks.js';
 import { warnOfSettings } from './warn-of-settings.js';
 import { watchClock } from './watch-clock.js';
 
@@ -101,6 +102,8 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   allowOrigins(adapter.getInstance());
   prepareServer(adapter, { proxySecret, logger, shutdown, servesProxy: config.app === 'all' });
   refuseAfterFailure(adapter, health);
+  // Not beside a store of this process, which always responds: interceptors cost a tenth of a submit.
+  if (store.remote) app.useGlobalInterceptors(new StoreDeadline(store.remote));
   const metrics = app.get(Metrics);
   metrics.measureOpenMessages(() => adapters.delivery.open ?? 0);
   metrics.describeBuild({ version: release(), commit: config.buildCommit, node: process.version });
@@ -124,15 +127,15 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   webhooks?.start();
   const claims = app.get(ClaimRecorder);
   const caughtUp = (signal: AbortSignal) => runner.caughtUp(head, signal);
-  const shredder = app.get(Shredder);
-  const lostVaults = app.get(LostVaults);
+  const shredder = app.get(VaultDestroyer);
+  const lostVaults = app.get(OrphanedVaults);
   if (!isReadOnly) {
     runner.follow(() => claims.look());
     claims.look();
     shredder.sweep(caughtUp, () => endedVaults(rows));
     lostVaults.start(caughtUp);
   }
-  const looks = isReadOnly ? undefined : lookOnce(app, caughtUp, { rows, logger });
+  const looks = isReadOnly ? undefined : runStartupChecks(app, caughtUp, { rows, logger });
   const endWatch = watchClock(clock, { health, logger });
 
   return {

@@ -1,10 +1,10 @@
 import { routingHeader } from '../client/organization-header.js';
 import { submitPath } from '../client/stamping-client.js';
 import { CoordinatorError, grpcNumbers, type ErrorCategory, type ErrorCode } from '../domain/errors.js';
-import { KeptConnection, type KeptResponse } from '../http-client/kept-request.js';
+import { KeepAliveConnection, type KeepAliveResponse } from '../http-client/keep-alive-request.js';
 import { callerHeader, tellCaller } from '../rate-limits/caller.js';
 
-/** The part of a configuration that the proxy reads (client protocol 5.2). Times are seconds as decimal strings. */
+/** The part of a configuration that the proxy reads (docs/protocol.md, auth proxy). Times are seconds as decimal strings. */
 interface ProxySettings {
   readonly allowedOrigins: readonly string[];
   readonly allowedAuthMethods: readonly string[];
@@ -50,7 +50,7 @@ interface ApiPorts {
 
 /** What all requests share, whoever they are for. */
 interface Shared {
-  readonly connection: KeptConnection;
+  readonly connection: KeepAliveConnection;
   lastTimestamp: number;
   /**
    * The latest position that the API has returned: behind a load balancer, another coordinator may serve the next
@@ -104,7 +104,7 @@ export class Api {
     private readonly ports: ApiPorts,
     private readonly client?: Client,
     private readonly shared: Shared = {
-      connection: new KeptConnection(),
+      connection: new KeepAliveConnection(),
       lastTimestamp: 0,
       position: -1n,
       key: undefined,
@@ -165,7 +165,7 @@ export class Api {
   }
 
   /**
-   * The organization that a public identifier leads to, if that may be disclosed (docs/adr/0028).
+   * The organization that a public identifier leads to, if that may be disclosed (docs/adr/0016).
    * @throws {CoordinatorError} the API's refusal
    */
   async account({ configId }: Configuration, filterType: string, filterValue: string): Promise<string | undefined> {
@@ -236,7 +236,7 @@ export class Api {
     body: string | undefined,
     headers: Readonly<Record<string, string>>,
   ): Promise<Answer> {
-    let response: KeptResponse;
+    let response: KeepAliveResponse;
     try {
       response = await this.shared.connection.send(`${await this.ports.url()}${path}`, {
         method: body === undefined ? 'GET' : 'POST',

@@ -18,7 +18,7 @@ export const PROXY_CLOCK = Symbol('ProxyClock');
 
 const endpointsByName = new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]));
 const configHeader = 'X-Auth-Proxy-Config-Id';
-/** What browsers may send here (client protocol 5.1), and for how many seconds they may remember it. */
+/** What browsers may send here (docs/protocol.md, auth proxy), and for how many seconds they may remember it. */
 const preflightHeaders = {
   'access-control-allow-methods': 'POST',
   'access-control-allow-headers': `Content-Type, Accept, ${configHeader}, ${captchaHeader}, X-Client-Version`,
@@ -133,7 +133,7 @@ function configIdOf({ headers }: FastifyRequest): string {
   return value.toLowerCase();
 }
 
-/** No body at all is an empty request (client protocol 5.1). @throws {CoordinatorError} INVALID_ARGUMENT */
+/** No body at all is an empty request (docs/protocol.md, auth proxy). @throws {CoordinatorError} INVALID_ARGUMENT */
 function bodyOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
   return Buffer.isBuffer(body) && body.length > 0 ? parseStrictJson(body).value : {};
 }

@@ -3,7 +3,7 @@ import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { GuardedFetchError } from '../http-client/guarded-request.js';
 import type { OutboundHttp } from '../http-client/outbound-http.js';
 
-/** The header in which published clients send the token of a solved captcha (client protocol 5.1). */
+/** The header in which published clients send the token of a solved captcha (docs/protocol.md, auth proxy). */
 export const captchaHeader = 'X-Captcha-Token';
 
 interface CaptchaPorts {

@@ -76,7 +76,7 @@ const initSummary = 'Sends a one-time code to a contact.';
 const verifySummary = 'Exchanges a correct code for a verification token.';
 const otpLoginSummary = 'Logs in the user whose contact the token verifies.';
 
-/** Every endpoint (client protocol 5.2 and 5.3). */
+/** Every endpoint (docs/protocol.md, auth proxy). */
 export const endpoints: readonly Endpoint[] = [
   endpoint({
     name: 'signup',
@@ -464,7 +464,7 @@ async function newestNamed(
   return organizationIds[0];
 }
 
-/** @throws {CoordinatorError} PERMISSION_DENIED; published clients look for its first words (client protocol 3.4) */
+/** @throws {CoordinatorError} PERMISSION_DENIED; published clients look for its first words (docs/protocol.md, messages that clients match) */
 function checkMethod({ settings }: Configuration, method: string): void {
   if (settings.allowedAuthMethods.includes(method)) return;
   throw new CoordinatorError(

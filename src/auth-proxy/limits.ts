@@ -95,7 +95,7 @@ export class Limits {
 
   /**
    * Makes a guess of a code, and counts it if it is wrong. The third wrong one ends the code for the network that made
-   * them, and for no other, so that nobody can end somebody else's login. The API ends it for all (docs/adr/0135).
+   * them, and for no other, so that nobody can end somebody else's login. The API ends it for all (docs/adr/0018).
    * @param guess rejects with the API's refusal
    * @throws {CoordinatorError} INVALID_ARGUMENT in the words of a wrong guess; RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
    */

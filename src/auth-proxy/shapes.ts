@@ -4,7 +4,7 @@ import { fieldsOfShape } from '../wire/json-schema.js';
 import { validate } from '../wire/validate.js';
 
 /**
- * Requests and responses of the endpoints (client protocol 5.3). What is forwarded unchanged is described at its
+ * Requests and responses of the endpoints (docs/protocol.md, auth proxy). What is forwarded unchanged is described at its
  * destination.
  */
 

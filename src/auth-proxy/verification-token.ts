@@ -1,7 +1,7 @@
 import { compactVerify } from 'jose';
 import { CoordinatorError } from '../domain/errors.js';
 
-/** Claims of a verification token (client protocol 8.1). */
+/** Claims of a verification token (docs/protocol.md, verification tokens). */
 export interface ProvenContact {
   readonly contact: string;
   readonly kind: 'EMAIL' | 'PHONE_NUMBER';

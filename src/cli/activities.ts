@@ -1,8 +1,10 @@
 import type { ActivityClient, ResponseOf } from '../client/activity-client.js';
+import type { Decoded } from '../domain/policy/decoded/account.js';
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
+import type { DecodedRequest } from './decoded-request.js';
 import { policyLine } from './explain.js';
 import { lines, printable } from './layout.js';
 import type { Terminal } from './terminal.js';
@@ -73,11 +75,12 @@ export type DecisionShown = ResponseOf<'get_policy_evaluations'>['policyEvaluati
 /** An activity for someone who decides on it: who asks for what, who has voted, and why that was allowed or waits. */
 export function described(
   terminal: Terminal,
-  { activity, request }: Reviewed,
+  { activity, request, decoded }: Reviewed,
   decisions: readonly DecisionShown[],
 ): string {
   const { id, type, status, fingerprint, createdAt, votes, failure, waitsFor } = activity;
   const [submission, ...others] = votes;
+  const coordinators = (activity.decoded ?? []) as readonly Decoded[];
   return [
     lines(terminal, [
       ['Activity', id],
@@ -92,7 +95,17 @@ export function described(
     ...(request ? [] : [`\n${terminal.styled('red', 'Not verified')}: ${notVerified}.\n`]),
     `\n${terminal.styled('bold', 'Parameters')}\n`,
     indented(members(terminal, request?.parameters ?? (Object.values(activity.intent)[0] as object))),
-    ...decodedParts(terminal, activity),
+    ...(decoded
+      ? decoded.map((one) =>
+          decodedPart(terminal, status === 'ACTIVITY_STATUS_COMPLETED' ? 'It signed' : 'It would sign', one),
+        )
+      : coordinators.map((one) =>
+          decodedPart(
+            terminal,
+            `According to the coordinator, not verified${one.changes ? ', it would change' : ''}`,
+            one,
+          ),
+        )),
     ...(decisions.length > 0 ? [`\n${terminal.styled('bold', 'Decisions')}\n`] : []),
     ...decisions.map((decision) => indented(decisionLines(activity, decision))),
   ].join('');
@@ -119,26 +132,31 @@ function decisionLines({ votes }: ActivityEnvelope, decision: DecisionShown): st
     .join('');
 }
 
-/** What it would sign, as the coordinator describes it for a waiting activity. */
-interface Decoded {
-  readonly payload?: string;
-  readonly text: string;
-  readonly facts: readonly { readonly name: string; readonly value: string }[];
-  readonly notDecoded?: string;
-}
-
-function decodedParts(terminal: Terminal, { decoded = [] }: ActivityEnvelope): readonly string[] {
-  return (decoded as readonly Decoded[]).map(({ payload, text, facts, notDecoded }) => {
-    const title = terminal.styled('bold', `It would sign${payload === undefined ? '' : ` (${printable(payload)})`}`);
-    const said = [text, ...(notDecoded === undefined ? [] : [notDecoded])]
-      .map((line) => `${printable(line)}\n`)
-      .join('');
-    const shown = lines(
+/** One thing that an activity would sign or change. */
+function decodedPart(
+  terminal: Terminal,
+  title: string,
+  { payload, text, facts, changes = [], notDecoded, byInterfaces = [] }: Decoded & Partial<DecodedRequest>,
+): string {
+  const whole = terminal.styled('bold', `${title}${payload === undefined ? '' : ` (${printable(payload)})`}`);
+  const said = [text, ...(notDecoded === undefined ? [] : [notDecoded])].map((line) => `${printable(line)}\n`).join('');
+  const pairs = (some: Decoded['facts']) =>
+    lines(
       terminal,
-      facts.map(({ name, value }) => [name, value]),
+      some.map(({ name, value }) => [name, value]),
     );
-    return `\n${title}\n${indented(said + shown)}`;
-  });
+  const differences = lines(
+    terminal,
+    changes.flatMap(({ name, before, after }) => [
+      [name, before && `- ${before}`] as const,
+      [before ? '' : name, after && `+ ${after}`] as const,
+    ]),
+  );
+  const byInterface =
+    byInterfaces.length === 0
+      ? ''
+      : `By an interface that the coordinator returned, not verified\n${indented(pairs(byInterfaces))}`;
+  return `\n${whole}\n${indented(said + pairs(facts) + differences + byInterface)}`;
 }
 
 const indented = (text: string): string => text.replace(/^(?=.)/gm, '  ');
@@ -152,12 +170,16 @@ function voteWords({ selection, userId, user }: ActivityEnvelope['votes'][number
 export interface Reviewed {
   readonly activity: ActivityEnvelope;
   readonly request: SignedRequest | undefined;
+  /** What the verified request would sign; undefined if it signs nothing. */
+  readonly decoded: readonly DecodedRequest[] | undefined;
 }
 
 /** An activity by its id, verified before it is shown or voted on. @throws {NotAsSigned} */
 export async function reviewed(client: ActivityClient, activityId: string): Promise<Reviewed> {
   const activity = await activityOf(client, activityId);
-  return { activity, request: await signedRequest(activity, client.organizationId) };
+  const request = await signedRequest(activity, client.organizationId);
+  const { decodedRequest } = await import('./decoded-request.js');
+  return { activity, request, decoded: request && (await decodedRequest(client, request)) };
 }
 
 const isFingerprint = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text);
@@ -168,7 +190,7 @@ const isFingerprint = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(te
  * @returns undefined if the user does not
  * @throws {BadUsage}
  */
-export async function fingerprintOf(
+export async function confirmedFingerprint(
   terminal: Terminal,
   client: ActivityClient,
   named: string,

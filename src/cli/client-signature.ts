@@ -1,6 +1,6 @@
 import { stampBody, type ApiKeyPair } from '../stamps/sign.js';
 
-/** The client's signature with the key that its verification token is bound to (client protocol, section 8.2). */
+/** The client's signature with the key that its verification token is bound to (docs/protocol.md, client signatures). */
 export function clientSignature(key: ApiKeyPair, usage: object) {
   const message = JSON.stringify(usage);
   // A stamp is the same signature in an envelope: ECDSA over SHA-256 of the text, DER in hex.

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { ExitCode } from './exit-codes.js';
 import type { Terminal } from './terminal.js';
+import { asJson } from '../wire/terminal-json.js';
 
 /** The output of a command: for people, and with `--json` for programs. */
 export interface Outcome {
@@ -38,24 +39,24 @@ export class CliCommand extends Command {
   }
 
   /** Adds `--json` and sets the action; its outcome is printed as text, or with `--json` as one line. */
-  answers<Options extends object, Given extends readonly unknown[] = []>(
-    act: (options: Options, ...given: Given) => Promise<Outcome>,
+  answers<Options extends object, SettingValues extends readonly unknown[] = []>(
+    act: (options: Options, ...given: SettingValues) => Promise<Outcome>,
   ): this {
     this.option('--json', 'print one line of JSON instead of text');
     return this.action(async () => {
       const options = this.opts<Options & { readonly json?: boolean }>();
       // Commander has parsed them according to the declared arguments.
-      const { text, json, exitCode = 0 } = await act(options, ...(this.processedArgs as unknown as Given));
+      const { text, json, exitCode = 0 } = await act(options, ...(this.processedArgs as unknown as SettingValues));
       this.terminal.out(options.json ? `${asJson(json)}\n` : text);
       this.terminal.exitCode = exitCode;
     });
   }
 
   /** Sets the action of a command without a single outcome, such as a server or a shell script. */
-  performs<Options extends object, Given extends readonly unknown[] = []>(
-    act: (options: Options, ...given: Given) => Promise<void>,
+  performs<Options extends object, SettingValues extends readonly unknown[] = []>(
+    act: (options: Options, ...given: SettingValues) => Promise<void>,
   ): this {
-    return this.action(() => act(this.opts<Options>(), ...(this.processedArgs as unknown as Given)));
+    return this.action(() => act(this.opts<Options>(), ...(this.processedArgs as unknown as SettingValues)));
   }
 
   /** The full name, as in `countersign kek rotate`. */
@@ -69,18 +70,4 @@ export class CliCommand extends Command {
     const exitCodes = this.parent ? '\nExit codes: see countersign --help' : '';
     return `\nExamples:\n${shown.join('\n')}\n${exitCodes}`;
   }
-}
-
-/**
- * JSON, on one line unless `indent` is given; a position of the store may exceed 2^53. Characters that a terminal may act on
- * are escapes: the value is the same.
- */
-export function asJson(value: unknown, indent?: number): string {
-  const plain = (_key: string, member: unknown) => (typeof member === 'bigint' ? String(member) : member);
-  const text = `${JSON.stringify(value, plain, indent)}`;
-  return text.replace(/[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu, (found) =>
-    Array.from({ length: found.length }, (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
-      '',
-    ),
-  );
 }

@@ -2,6 +2,7 @@ import { isNativeError } from 'node:util/types';
 import { ApiError } from '../client/stamping-client.js';
 import { BadSetting } from '../config/bad-setting.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { isUuid } from '../domain/uuid.js';
 import { BadUsage } from './bad-usage.js';
 import { becauseOf } from './layout.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
@@ -58,13 +59,15 @@ export interface PolicySaid {
 
 /** The text of a detail. */
 function detailLines(detail: Readonly<Record<string, unknown>>): readonly string[] {
-  const { fieldViolations, policyEvaluations } = detail as {
+  const { fieldViolations, policyEvaluations, denialId } = detail as {
     readonly fieldViolations?: readonly { readonly field: string; readonly description: string }[];
     readonly policyEvaluations?: readonly PolicySaid[];
+    readonly denialId?: string;
   };
   return [
     ...(fieldViolations ?? []).map(({ field, description }) => `  ${field}: ${description}`),
     ...(policyEvaluations ?? []).toSorted(byWeight).map((policy) => `  ${policyLine(policy)}`),
+    ...(denialId !== undefined && isUuid(denialId) ? [`  to see why: countersign activities explain ${denialId}`] : []),
   ];
 }
 

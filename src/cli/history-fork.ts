@@ -7,7 +7,7 @@ import type { Divergence, Forked } from '../replay/fork-report.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { eventsSoFar } from './progress.js';
-import { bytesIn, typedRevision } from './given.js';
+import { bytesIn, typedRevision } from './input-files.js';
 import { printable } from './layout.js';
 import { labelled } from './replay-text.js';
 import { storeSettings, type StoreOptions } from './stores.js';

@@ -4,9 +4,9 @@ import { isUuid } from '../domain/uuid.js';
 import { clauseNames, type HeldPolicy, type HeldSet, type PolicySaid } from '../lab/policy-changes.js';
 import { madeUpId, type IdOf, type NamedKind } from '../lab/policy-files.js';
 import { printable } from './layout.js';
-import { wholeList } from './named.js';
+import { wholeList } from './list-pages.js';
 
-interface Named {
+export interface Named {
   readonly kind: NamedKind;
   readonly id: string;
   readonly name: string;
@@ -52,13 +52,15 @@ export async function organizationPolicies(client: ActivityClient): Promise<Orga
     resolved,
     idOf: (kind, name) => {
       const found = byId.get(name.toLowerCase());
-      const all = isUuid(name) && found?.kind === kind ? [found] : (byName.get(nameKey({ kind, name })) ?? []);
+      // Nothing can be found by an id that it has as its name.
+      const byItsId = found?.kind === kind ? [found] : [];
+      const all = isUuid(name) ? byItsId : (byName.get(nameKey({ kind, name })) ?? []);
       const [one, ...others] = all;
       if (others.length > 0) {
         const ids = all.map(({ id }) => id).join(', ');
         return { wrong: `${all.length} have the name ${kind} \`${name}\`: put one of their ids in its place: ${ids}` };
       }
-      if (!one && kind !== 'tag') return { wrong: `the organization has no ${kind} \`${name}\`` };
+      if (!one && (kind !== 'tag' || isUuid(name))) return { wrong: `the organization has no ${kind} \`${name}\`` };
       const named = one ?? { kind, name, id: madeUpId(kind, name) };
       resolved.set(nameKey(named), named);
       return named.id;
@@ -79,7 +81,8 @@ export async function organizationPolicies(client: ActivityClient): Promise<Orga
   };
 }
 
-const nameKey = ({ kind, name }: Pick<Named, 'kind' | 'name'>): string => `${kind} ${name}`;
+/** `user: Ann`. */
+export const nameKey = ({ kind, name }: Pick<Named, 'kind' | 'name'>): string => `${kind}: ${name}`;
 
 /** The id of the policy by which the auth proxy acts; undefined while there is no proxy. */
 async function authProxyPolicy(client: ActivityClient): Promise<string | undefined> {

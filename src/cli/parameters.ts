@@ -3,7 +3,7 @@ import { errorMessage } from '../domain/errors.js';
 import { fieldsOfShape, type JsonSchema } from '../wire/json-schema.js';
 import { BadUsage } from './bad-usage.js';
 import type { CliCommand } from './command.js';
-import { unreadable } from './given.js';
+import { unreadable } from './input-files.js';
 import type { Terminal } from './terminal.js';
 import { unknownName } from './wire-names.js';
 
@@ -16,7 +16,7 @@ export interface ParameterOptions {
 }
 
 /** Adds the options for parameters. */
-export function withParameters<Given extends CliCommand>(command: Given): Given {
+export function withParameters<SettingValues extends CliCommand>(command: SettingValues): SettingValues {
   return command
     .option('--file <file>', 'the parameters as JSON; - reads standard input')
     .option(

@@ -10,7 +10,7 @@ import { readPolicyFile, type PolicyFile } from '../lab/policy-files.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
-import { unreadable } from './given.js';
+import { unreadable } from './input-files.js';
 import { printable, table } from './layout.js';
 import { mistakesShown, textIn } from './policy-folder.js';
 import { SolverProcess } from './solver.js';

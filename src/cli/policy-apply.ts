@@ -1,4 +1,5 @@
 import type { ActivityClient } from '../client/activity-client.js';
+import { canonicalJson } from '../domain/canonical-json.js';
 import { afterStep, firstDifference } from '../lab/policy-after.js';
 import { isNothing, type HeldSet } from '../lab/policy-changes.js';
 import type { PolicyStep } from '../lab/policy-steps.js';
@@ -6,15 +7,24 @@ import type { ActivityEnvelope } from '../wire/envelope.js';
 import { BadUsage } from './bad-usage.js';
 import { activityOf } from './activities.js';
 import { profileClient } from './callers.js';
-import { asJson, type Outcome } from './command.js';
+import type { Outcome } from './command.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 import { printable } from './layout.js';
-import { wholeList } from './named.js';
-import type { OrganizationPolicies } from './organization-policies.js';
+import { wholeList } from './list-pages.js';
 import { stepText } from './policy-diff.js';
 import { policyText } from './policy-folder.js';
-import { isStopped, mistaken, planOf, planShown, tried, type Plan, type PlanOptions } from './policy-plan.js';
-import { NotAsSigned, signedRequest } from './signed-request.js';
+import { PolicyLock } from './policy-lock.js';
+import {
+  asFolderSays,
+  isStopped,
+  mistaken,
+  planOf,
+  planShown,
+  tried,
+  type Plan,
+  type PlanOptions,
+} from './policy-plan.js';
+import { NotAsSigned, signedRequest, type SignedRequest } from './signed-request.js';
 import type { Terminal } from './terminal.js';
 
 export interface ApplyOptions extends Omit<PlanOptions, 'exitCode'> {
@@ -40,9 +50,13 @@ export async function applyFolder(terminal: Terminal, options: ApplyOptions, fol
   const client = await profileClient(terminal, options);
   // Read once: what is applied is what was shown.
   const file = await policyText(terminal, folder);
-  const plan = await planOf(client, file);
+  const lock = await PolicyLock.read(terminal, folder, client.organizationId, options.rebind);
+  const plan = await planOf(client, file, lock);
   if (plan.mistakes.length > 0) return mistaken(plan.mistakes);
-  if (isNothing(plan.changes)) return { text: 'The organization is as the folder says.\n', json: { steps: [] } };
+  if (isNothing(plan.changes) && plan.newNames.length === 0) {
+    await lock.bind(plan.names);
+    return { text: asFolderSays, json: { steps: [] } };
+  }
   const found = await tried(client, plan, options.from);
   const shown = planShown(terminal, client, plan, found);
   if (options.json) terminal.error(shown);
@@ -54,7 +68,8 @@ export async function applyFolder(terminal: Terminal, options: ApplyOptions, fol
   if (!options.yes && !(await terminal.confirm('Apply this?'))) {
     return { text: 'Nothing was changed.\n', json: { steps: [] } };
   }
-  return new Application(terminal, client, file, patience).goOn(plan.held);
+  await lock.bind(plan.names);
+  return new Application(terminal, client, file, lock, patience).goOn(plan.held);
 }
 
 function patienceOf(wait: string | boolean | undefined): number {
@@ -72,17 +87,19 @@ class Application {
     private readonly terminal: Terminal,
     private readonly client: ActivityClient,
     private readonly file: string,
+    private readonly lock: PolicyLock,
     private readonly patienceMs: number,
   ) {}
 
-  async goOn(shown: OrganizationPolicies): Promise<Outcome> {
-    for (let expected: HeldSet = shown; ;) {
-      const plan = await planOf(this.client, this.file);
+  async goOn(shown: HeldSet): Promise<Outcome> {
+    for (let expected = shown; ;) {
+      const plan = await planOf(this.client, this.file, this.lock);
       if (plan.mistakes.length > 0) return mistaken(plan.mistakes);
-      const difference = firstDifference(expected, plan.held) ?? otherName(shown, plan.held);
+      const difference = firstDifference(expected, plan.held);
       if (difference !== undefined) return this.changedMeanwhile(difference);
+      await this.lock.bind(plan.names);
       const [group] = plan.groups;
-      if (!group) return this.ended('The organization is as the folder says.\n', exitCodes.done);
+      if (!group) return this.ended(asFolderSays, exitCodes.done);
       const ended = await this.take(group);
       const unfinished = ended.find(({ activity }) => activity.status !== 'ACTIVITY_STATUS_COMPLETED');
       if (unfinished) return this.stopped(unfinished, ended);
@@ -95,11 +112,7 @@ class Application {
     const waiting = await waitingFor(this.client, group);
     const taken: Taken[] = [];
     for (const step of group) {
-      const found = waiting.find((activity) => isFor(activity, step));
-      // Others are asked to approve its fingerprint.
-      if (found && !(await signedRequest(found, this.client.organizationId))) {
-        throw new NotAsSigned('its signed body is not complete');
-      }
+      const found = waiting.get(requestText(step));
       const activity = found ?? (await this.client.submit(step.type, step.parameters));
       taken.push({ step, activity, isFound: found !== undefined });
     }
@@ -167,15 +180,6 @@ class Application {
   }
 }
 
-/** A name that stands for something else than when the plan was shown; a tag that was made since is no such name. */
-function otherName(shown: OrganizationPolicies, now: OrganizationPolicies): string | undefined {
-  for (const [key, { kind, name, id }] of shown.resolved) {
-    const isNew = kind === 'tag' && !shown.tags.some(({ tagId }) => tagId === id);
-    if (!isNew && now.resolved.get(key)?.id !== id) return `the name \`${name}\` stands for another ${kind}`;
-  }
-  return undefined;
-}
-
 const isWaiting = ({ status }: ActivityEnvelope): boolean => status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
 
 function stepLine({ step, activity, isFound }: Taken): string {
@@ -188,28 +192,28 @@ function stepLine({ step, activity, isFound }: Taken): string {
   return printable(`${(state ?? 'failed').padEnd(6)}  ${stepText(step)}${by}`);
 }
 
-/** The activities of these types that wait for votes. */
-function waitingFor(client: ActivityClient, group: Plan['groups'][number]): Promise<readonly ActivityEnvelope[]> {
-  return wholeList<ActivityEnvelope>(client, 'list_activities', 'activities', ({ id }) => id, {
+/**
+ * The activities of these types that wait for votes, by what their submitters signed: others are asked to approve their
+ * fingerprints.
+ */
+async function waitingFor(
+  client: ActivityClient,
+  group: Plan['groups'][number],
+): Promise<ReadonlyMap<string, ActivityEnvelope>> {
+  const waiting = await wholeList<ActivityEnvelope>(client, 'list_activities', 'activities', ({ id }) => id, {
     filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'],
     filterByType: [...new Set(group.map(({ type }) => type))],
   });
+  const byRequest = new Map<string, ActivityEnvelope>();
+  for (const activity of waiting) {
+    const request = await signedRequest(activity, client.organizationId);
+    if (request) byRequest.set(requestText(request), activity);
+  }
+  return byRequest;
 }
 
-/** Whether an activity asks for exactly this. */
-function isFor({ type, intent }: ActivityEnvelope, step: PolicyStep): boolean {
-  return type === step.type && canonical(Object.values(intent)[0]) === canonical(step.parameters);
-}
-
-/** JSON with members in order. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return asJson(value);
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([name, member]) => `${asJson(name)}:${canonical(member)}`).join(',')}}`;
-}
+/** Two requests with the same text ask for the same. */
+const requestText = ({ type, parameters }: SignedRequest): string => canonicalJson({ type, parameters });
 
 /** The ids of what an activity has made. */
 function idsIn({ result }: ActivityEnvelope): readonly string[] {

@@ -11,7 +11,7 @@ import type { Mistake } from '../lab/yaml-file.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
-import { unreadable } from './given.js';
+import { unreadable } from './input-files.js';
 import { printable, table } from './layout.js';
 import type { Terminal } from './terminal.js';
 

@@ -1,17 +1,19 @@
 import type { ActivityClient, ResponseOf } from '../client/activity-client.js';
 import { ApiError } from '../client/stamping-client.js';
+import { isUuid } from '../domain/uuid.js';
 import { isNothing, policyChanges, type PolicyChanges, type WantedSet } from '../lab/policy-changes.js';
 import { policySteps, unsafeQuorum, type PolicyStep } from '../lab/policy-steps.js';
-import { draftOf } from '../lab/policy-draft.js';
+import { draftOf } from '../lab/draft-of-changes.js';
 import type { Mistake } from '../lab/yaml-file.js';
 import { profileClient, type ProfileOptions } from './callers.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
-import { typedRevision } from './given.js';
-import { printable } from './layout.js';
-import { organizationPolicies, trimmed, type OrganizationPolicies } from './organization-policies.js';
+import { typedRevision } from './input-files.js';
+import { lines, printable } from './layout.js';
+import { organizationPolicies, trimmed, type Named, type OrganizationPolicies } from './organization-policies.js';
 import { changesShown, quorumText, stepText } from './policy-diff.js';
 import { mayReachUsers, mistakesShown, policyText, readPolicies } from './policy-folder.js';
+import { PolicyLock, type NewName } from './policy-lock.js';
 import type { Terminal } from './terminal.js';
 import { failures } from './what-if-options.js';
 import { waitingLine, whatIfLines } from './what-if.js';
@@ -20,6 +22,7 @@ export interface PlanOptions extends ProfileOptions {
   readonly from?: string;
   readonly failOn?: string;
   readonly exitCode?: boolean;
+  readonly rebind?: readonly string[];
 }
 
 /** How an organization differs from a folder, and what makes it like the folder. */
@@ -29,14 +32,24 @@ export interface Plan {
   readonly changes: PolicyChanges;
   /** In groups: within one, the order does not matter. */
   readonly groups: readonly (readonly PolicyStep[])[];
+  /** The names in the folder and what they stand for, without tags that are still to be created. */
+  readonly names: readonly Named[];
+  /** Those that the lock file of the folder does not have. */
+  readonly newNames: readonly NewName[];
   /** Why there is no plan: nothing else counts then. */
   readonly mistakes: readonly Mistake[];
 }
 
 /** Compares the text of a file of policies with an organization. */
-export async function planOf(client: ActivityClient, text: string): Promise<Plan> {
+export async function planOf(client: ActivityClient, text: string, lock: PolicyLock): Promise<Plan> {
   const held = await organizationPolicies(client);
-  const file = readPolicies(text, held.idOf);
+  const names: Named[] = [];
+  const file = readPolicies(text, (kind, name) => {
+    const found = held.idOf(kind, name);
+    const isMissing = kind === 'tag' && !held.tags.some(({ tagId }) => tagId === found);
+    if (typeof found === 'string' && !isMissing && !isUuid(name)) names.push({ kind, name, id: found });
+    return lock.checked({ kind, name }, found, isMissing);
+  });
   const wanted: WantedSet = {
     policies: file.policies.map(trimmed),
     tags: [...file.names.get('tag')!.keys()].filter((name) => !held.tags.some(({ tagId }) => tagId === name)),
@@ -48,7 +61,8 @@ export async function planOf(client: ActivityClient, text: string): Promise<Plan
       ? 'the root quorum needs members'
       : unsafeQuorum(changes, held.policies, mayReachUsers);
   if (file.mistakes.length === 0 && wrong !== undefined) file.wrongQuorum(wrong);
-  return { held, wanted, changes, groups: policySteps(changes, mayReachUsers), mistakes: file.mistakes };
+  const groups = policySteps(changes, mayReachUsers);
+  return { held, wanted, changes, groups, names, newNames: lock.newNames(names), mistakes: file.mistakes };
 }
 
 type WhatIfReport = ResponseOf<'what_if'>;
@@ -90,10 +104,11 @@ export function isStopped({ whatIf, notAsked }: Tried, plan: Plan, failOn: strin
 /** `countersign policies plan`. */
 export async function planFolder(terminal: Terminal, options: PlanOptions, folder: string): Promise<Outcome> {
   const client = await profileClient(terminal, options);
-  const plan = await planOf(client, await policyText(terminal, folder));
+  const file = await policyText(terminal, folder);
+  const lock = await PolicyLock.read(terminal, folder, client.organizationId, options.rebind);
+  const plan = await planOf(client, file, lock);
   if (plan.mistakes.length > 0) return mistaken(plan.mistakes);
-  if (isNothing(plan.changes))
-    return { text: 'The organization is as the folder says.\n', json: planJson(client, plan) };
+  if (isNothing(plan.changes)) return { text: planShown(terminal, client, plan, {}), json: planJson(client, plan) };
   const found = await tried(client, plan, options.from);
   const changed = options.exitCode ? exitCodes.changes : exitCodes.done;
   return {
@@ -101,6 +116,17 @@ export async function planFolder(terminal: Terminal, options: PlanOptions, folde
     json: planJson(client, plan, found),
     exitCode: isStopped(found, plan, options.failOn) ? exitCodes.failed : changed,
   };
+}
+
+export const asFolderSays = 'The organization is as the folder says.\n';
+
+/** The names that would be bound; nothing if there are none. */
+function newNamesShown(terminal: Terminal, { newNames }: Plan): string {
+  if (newNames.length === 0) return '';
+  const shown = newNames.map(
+    ({ kind, name, id, was }) => [`  ${kind} ${name}`, was === undefined ? id : `${was} → ${id}`] as const,
+  );
+  return `\n${terminal.styled('bold', 'Names to bind to ids')}\n${lines(terminal, shown)}`;
 }
 
 /** The mistakes of a folder as an outcome. */
@@ -115,6 +141,8 @@ export function planShown(
   plan: Plan,
   { whatIf, afterwards = [], notAsked }: Tried,
 ): string {
+  const names = newNamesShown(terminal, plan);
+  if (isNothing(plan.changes)) return `${asFolderSays}${names}`;
   const steps = plan.groups.flat().map((step, index) => `  ${index + 1}. ${stepText(step)}\n`);
   const history =
     whatIf === undefined
@@ -123,6 +151,7 @@ export function planShown(
   return [
     `organization ${client.organizationId}\n\n`,
     changesShown(terminal, plan.changes, plan.held),
+    names,
     `\n${terminal.styled('bold', 'Steps')}\n`,
     ...steps,
     ...(afterwards.length > 0 ? [`\n${terminal.styled('bold', 'Waiting activities afterwards')}\n`] : []),
@@ -134,7 +163,7 @@ export function planShown(
 }
 
 /** A plan for programs. */
-export function planJson(client: ActivityClient, { held, changes, groups }: Plan, found: Tried = {}): object {
+export function planJson(client: ActivityClient, { held, changes, groups, newNames }: Plan, found: Tried = {}): object {
   const { tags, added, changed, removed, quorum } = changes;
   return {
     organizationId: client.organizationId,
@@ -155,6 +184,7 @@ export function planJson(client: ActivityClient, { held, changes, groups }: Plan
       : {}),
     steps: groups.flat().map(({ type, names }) => ({ type, names })),
     names: [...held.resolved.values()],
+    newNames,
     ...found,
   };
 }

@@ -1,6 +1,7 @@
 import { watch } from 'node:fs';
 import { BadUsage } from './bad-usage.js';
-import { asJson, type Outcome } from './command.js';
+import type { Outcome } from './command.js';
+import { asJson } from '../wire/terminal-json.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 import { printable } from './layout.js';
 import type { Terminal } from './terminal.js';

@@ -8,7 +8,7 @@ import type { OrganizationReplay } from '../replay/organization-replay.js';
 import { documentOf } from '../replay/state-things.js';
 import { printable } from './layout.js';
 import { eventLines, outline } from './replay-text.js';
-import { revisionOf } from './points.js';
+import { revisionOf } from './typed-point.js';
 import type { Terminal } from './terminal.js';
 
 const help = [

@@ -14,7 +14,7 @@ import { eventsSoFar } from './progress.js';
 import { printable } from './layout.js';
 import { activityLines, eventLines, outline } from './replay-text.js';
 import { ReplaySession } from './replay-session.js';
-import { revisionOf } from './points.js';
+import { revisionOf } from './typed-point.js';
 import { checkSource, storeSettings, type StoreOptions } from './stores.js';
 import type { Terminal } from './terminal.js';
 

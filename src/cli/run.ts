@@ -1,6 +1,7 @@
 import { CommanderError, type Command } from 'commander';
 import { slipsBetween } from '../config/environment.js';
-import { asJson, type CliCommand } from './command.js';
+import type { CliCommand } from './command.js';
+import { asJson } from '../wire/terminal-json.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 import { explained } from './explain.js';
 import { printable } from './layout.js';

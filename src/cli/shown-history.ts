@@ -1,12 +1,12 @@
-import { hash } from 'node:crypto';
 import type { ActivityClient, ListedEvent, RequestOf, ResponseOf } from '../client/activity-client.js';
 import { noEventsOf } from '../replay/find-organization.js';
 import { problemWith, type RecordedStamp } from '../replay/verify-vote.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import { BadUsage } from './bad-usage.js';
 import { profileClient } from './callers.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
-import { parsePoint, revisionOfEvent } from './points.js';
+import { parsePoint, revisionOfEvent } from './typed-point.js';
 import { printable } from './layout.js';
 import { labelled, outline } from './replay-text.js';
 import type { ReplayOptions } from './replay.js';
@@ -91,7 +91,7 @@ export async function verifyShown(terminal: Terminal, profile: string): Promise<
   const looked = `${events} events; ${stamps} stamps verified${redacted > 0 ? `, ${redacted} not shown in full` : ''}`;
   const lines = [
     findings.length === 0
-      ? `Nothing is wrong with what the coordinator shows of organization ${organizationId}: ${looked}.`
+      ? `OK: what the coordinator shows of organization ${organizationId}: ${looked}.`
       : `${findings.length} finding${findings.length === 1 ? '' : 's'} (${looked}):`,
     ...findings.map(({ revision, problem }) => `  @ ${revision}: ${problem}`),
     ...(last
@@ -143,8 +143,6 @@ function stampOf({ data }: ListedEvent): StampedVote | undefined {
 
 const fingerprintIn = ({ type, data }: ListedEvent): string | undefined =>
   type === 'ActivitySubmitted' ? data.fingerprint : undefined;
-
-const fingerprintOf = (message: string): string => `sha256:${hash('sha256', message)}`;
 
 async function eventLines(event: ListedEvent): Promise<string[]> {
   const { revision, type, recordedAt, id, hash: link, activityId, decidedAt, redacted, data } = event;

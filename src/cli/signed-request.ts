@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { canonicalJson } from '../domain/canonical-json.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { verifyStamped } from '../replay/verify-vote.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 
@@ -33,7 +33,7 @@ export async function signedRequest(
   const [submission] = activity.votes;
   if (typeof submission?.message !== 'string') throw new NotAsSigned('it does not have what the submitter signed');
   const { message, publicKey, signature, scheme, authenticatorData, clientDataJson } = submission;
-  const fingerprint = `sha256:${createHash('sha256').update(message).digest('hex')}`;
+  const fingerprint = fingerprintOf(message);
   if (fingerprint !== activity.fingerprint && submission.redacted) return undefined;
   same('fingerprint', activity.fingerprint, fingerprint);
   const { type, parameters, ...body } = bodyOf(message);
@@ -41,6 +41,8 @@ export async function signedRequest(
   same('organization', activity.organizationId, body['organizationId']);
   same('organization', organizationId, body['organizationId']);
   same('time', activity.timestampMs, body['timestampMs']);
+  if (typeof parameters !== 'object' || Array.isArray(parameters))
+    throw new NotAsSigned('the signed body has no parameters');
   const [intent, ...others] = Object.values(activity.intent);
   // The signed body is whole, whatever was left out of the intent.
   const isWhole = activity.redacted === undefined;

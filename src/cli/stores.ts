@@ -13,7 +13,7 @@ export interface StoreOptions {
 }
 
 /** Adds the options that choose the store. */
-export function withStore<Given extends CliCommand>(command: Given): Given {
+export function withStore<SettingValues extends CliCommand>(command: SettingValues): SettingValues {
   return command.option(
     '--data-dir <folder>',
     'data folder of the coordinator, instead of DATA_DIR; other settings come from the environment, as for the coordinator',
@@ -21,7 +21,10 @@ export function withStore<Given extends CliCommand>(command: Given): Given {
 }
 
 /** Adds the options of a command that needs the store itself; who names a profile is told what to do with one instead. */
-export function withStoreOnly<Given extends CliCommand>(command: Given, insteadWithProfile: string): Given {
+export function withStoreOnly<SettingValues extends CliCommand>(
+  command: SettingValues,
+  insteadWithProfile: string,
+): SettingValues {
   const refused = new Option('--profile <name>').hideHelp().argParser(() => {
     throw new BadUsage(
       `${command.fullName} opens the store, so it takes no --profile: run it where the data of the coordinator is. ` +
@@ -32,7 +35,7 @@ export function withStoreOnly<Given extends CliCommand>(command: Given, insteadW
 }
 
 /** Adds the option to ask a coordinator instead. */
-export function orProfile<Given extends CliCommand>(command: Given, about: string): Given {
+export function orProfile<SettingValues extends CliCommand>(command: SettingValues, about: string): SettingValues {
   return command.option(
     '--profile <name>',
     `ask the coordinator of this profile instead of opening the store: ${about}`,

@@ -4,7 +4,7 @@ import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import type { EventReader } from '../ledger/event-store.js';
 import { eventsFile, openForReading } from '../ledger/stores/open-event-store.js';
-import { KeptProgress } from '../replay/kept-progress.js';
+import { SavedProgress } from '../replay/saved-progress.js';
 import { SavedHeads } from '../replay/saved-heads.js';
 import { RowsAgain, type RowsCompared } from '../replay/rows-again.js';
 import { verifyHistory, type Verification } from '../replay/verify.js';
@@ -65,7 +65,7 @@ export async function verify(terminal: Terminal, options: VerifyOptions): Promis
       heads,
       since,
       isAllRight: async () => damaged.length === 0 && !(await compareRows())?.differences.length,
-      ...(progress === undefined ? {} : { progress: new KeptProgress(terminal.path(progress)) }),
+      ...(progress === undefined ? {} : { progress: new SavedProgress(terminal.path(progress)) }),
       ...(rowsAgain ? { onEvent: (recorded) => rowsAgain?.take(recorded) } : {}),
       ...(isShown
         ? {
@@ -140,22 +140,29 @@ function rowsOf(rows: RowsCompared | undefined, absent: string | undefined): Pic
 
 function asText({ findings, isCut, rows, heads, ...counts }: Whole): string {
   const { events, eventsSince, streams, decisions, stamps, stampsNotKept, stampsRedacted } = counts;
-  const looked = [
+  const parts = [
     `${events} events in ${streams} streams`,
-    ...(eventsSince === undefined ? [] : [`stamps and decisions of ${eventsSince} events since the saved heads only`]),
-    `${stamps} stamps verified${stampsNotKept ? `, ${stampsNotKept} of denials not kept in full` : ''}${stampsRedacted ? `, ${stampsRedacted} redacted` : ''}`,
-    `${decisions} decisions made again`,
-    ...(rows?.tables ? [`${rows.rows} rows of the read models built again`] : []),
-  ].join('; ');
+    `${stamps} stamps`,
+    `${decisions} decisions`,
+    ...(rows?.tables ? [`${rows.rows} read-model rows`] : []),
+  ];
+  const verified = `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)} verified`;
+  const notes = [
+    ...(eventsSince === undefined
+      ? []
+      : [`Stamps and decisions: only of ${eventsSince} events since the saved heads.`]),
+    ...(stampsNotKept ? [`${stampsNotKept} stamps of denials were not kept in full.`] : []),
+    ...(stampsRedacted ? [`${stampsRedacted} stamps are redacted.`] : []),
+    ...(heads === undefined ? [] : [`${heads} heads are as saved.`]),
+  ].join(' ');
   const notCompared = (rows?.notCompared ?? []).map((why) => `Read models not compared: ${printable(why)}.\n`).join('');
   const differences = rows?.differences ?? [];
   const count = findings.length + differences.length;
-  const saved = heads === undefined ? '' : `; ${heads} heads as they were saved`;
-  if (count === 0) return `Nothing is wrong: ${looked}${saved}.\n${notCompared}`;
+  if (count === 0) return `OK: ${verified}.${notes && ` ${notes}`}\n${notCompared}`;
   const lines = [
     ...findings.map(({ stream, revision, problem }) => printable(`  ${stream} @ ${revision}: ${problem}`)),
     ...differences.map((difference) => printable(`  read model ${difference}`)),
   ];
   const counted = `${isCut ? 'at least ' : ''}${count} finding${count === 1 ? '' : 's'}`;
-  return `${counted} (${looked}):\n${lines.join('\n')}\n${notCompared}`;
+  return `${counted} (${verified}):\n${lines.join('\n')}\n${notCompared}`;
 }

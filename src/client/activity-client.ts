@@ -32,8 +32,8 @@ export type ListedEvent = ResponseOf<'list_events'>['events'][number];
 type Asked<Name extends QueryName> =
   Partial<RequestOf<Name>> extends RequestOf<Name> ? [request?: RequestOf<Name>] : [request: RequestOf<Name>];
 
-/** Any text but one of those that are known. */
-type Other<Text extends string, Known extends string> = Text extends Known ? never : Text;
+/** A name that is known only when the program runs; a literal is one of the known names, or a mistake. */
+type Dynamic<Name extends string> = string extends Name ? Name : never;
 
 type SubmitOptions = Parameters<StampingClient['submit']>[2];
 
@@ -58,9 +58,15 @@ export class ActivityClient extends StampingClient {
     parameters: ParametersOf<Type>,
     options?: SubmitOptions,
   ): Promise<ResultOf<Type>>;
-  /** Older versions of a type. */
+  /** Types that are known only when the program runs. */
   override perform<Type extends string, Result = Readonly<Record<string, unknown>>>(
-    type: Other<Type, ActivityType>,
+    type: Dynamic<Type>,
+    parameters: object,
+    options?: SubmitOptions,
+  ): Promise<Result>;
+  /** Any other type, such as an older version: by the type of its result. */
+  override perform<Result = unknown>(
+    type: unknown extends Result ? never : string,
     parameters: object,
     options?: SubmitOptions,
   ): Promise<Result>;
@@ -69,12 +75,12 @@ export class ActivityClient extends StampingClient {
   }
 
   override query<Name extends QueryName>(name: Name, ...request: Asked<Name>): Promise<ResponseOf<Name>>;
-  /** Queries of another release, and names that are not known before it runs. */
+  /** Names that are known only when the program runs. */
   override query<Name extends string, Answer = Readonly<Record<string, unknown>>>(
-    name: Other<Name, QueryName>,
+    name: Dynamic<Name>,
     request?: object,
   ): Promise<Answer>;
-  /** Whatever a test wants to see refused: by a type for the answer. */
+  /** Any other query, such as one of a later release: by the type of its response. */
   override query<Answer = unknown>(name: unknown extends Answer ? never : string, request?: object): Promise<Answer>;
   override query<Answer>(name: string, request?: object): Promise<Answer> {
     return super.query<Answer>(name, request);

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { ActivityEnvelope } from '../wire/envelope.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import { stampBody, type ApiKeyPair } from '../stamps/sign.js';
 import { routingHeader } from './organization-header.js';
 
@@ -140,8 +140,6 @@ export class StampingClient {
 }
 
 const isVote = (type: string): boolean => /^ACTIVITY_TYPE_(?:APPROVE|REJECT)_ACTIVITY$/.test(type);
-
-const fingerprintOf = (body: string): string => `sha256:${createHash('sha256').update(body).digest('hex')}`;
 
 /**
  * The fingerprint is what others approve, so it must be that of the request.

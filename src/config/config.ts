@@ -1,4 +1,4 @@
-import { Given } from './given.js';
+import { SettingValues } from './setting-values.js';
 import { readLimitSettings, type LimitSettings } from './limits.js';
 import { readLogins, type LoginSettings } from './logins.js';
 import { readMessages, type MessageSettings } from './messages.js';
@@ -15,7 +15,7 @@ export interface Config
  * @throws {BadSetting} that names the setting, its value and the rule
  */
 export function readConfig(from: Readonly<Record<string, string | undefined>>): Config {
-  const given = new Given(from);
+  const given = new SettingValues(from);
   return Object.freeze({
     ...readServer(given),
     ...readProxy(given),

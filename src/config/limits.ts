@@ -1,6 +1,6 @@
 import { BadLimits, readLimits, type LimitsOfOperator, type LimitsSet } from '../domain/organization/limits.js';
 import { BadSetting } from './bad-setting.js';
-import type { Given } from './given.js';
+import type { SettingValues } from './setting-values.js';
 import type { SettingName } from './settings.js';
 
 /** How much may be stored, and how many requests are taken. */
@@ -18,7 +18,7 @@ export interface LimitSettings {
 }
 
 /** @throws {BadSetting} */
-export function readLimitSettings(given: Given): LimitSettings {
+export function readLimitSettings(given: SettingValues): LimitSettings {
   const rateLimitKeys = given.text('RATE_LIMIT_MAX_KEYS');
   if (!/^[1-9]\d{1,6}$/.test(rateLimitKeys) || Number(rateLimitKeys) < 16) {
     throw new BadSetting('RATE_LIMIT_MAX_KEYS', rateLimitKeys, 'must be a whole number from 16 to 9999999');
@@ -37,7 +37,7 @@ export function readLimitSettings(given: Given): LimitSettings {
   };
 }
 
-function limits(given: Given, name: SettingName): LimitsSet {
+function limits(given: SettingValues, name: SettingName): LimitsSet {
   const value = given.optional(name);
   try {
     return Object.freeze(value === undefined ? {} : readLimits(value));
@@ -46,7 +46,7 @@ function limits(given: Given, name: SettingName): LimitsSet {
   }
 }
 
-function rate(given: Given, name: SettingName): number | undefined {
+function rate(given: SettingValues, name: SettingName): number | undefined {
   const value = given.optional(name);
   if (value === undefined) return undefined;
   if (!/^[1-9]\d{0,6}$/.test(value)) throw new BadSetting(name, value, 'must be a whole number of requests a second');

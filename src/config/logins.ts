@@ -1,6 +1,6 @@
 import { isPasskeyOrigin } from '../domain/passkey-origins.js';
 import { BadSetting } from './bad-setting.js';
-import type { Given } from './given.js';
+import type { SettingValues } from './setting-values.js';
 import { oauth2ProvidersOf, type Oauth2ProviderSettings } from './oauth2-providers.js';
 import { isIssuer, shownAddress } from './urls.js';
 
@@ -29,7 +29,7 @@ export interface LoginSettings {
 }
 
 /** @throws {BadSetting} */
-export function readLogins(given: Given): LoginSettings {
+export function readLogins(given: SettingValues): LoginSettings {
   const allowPrivateNetwork = given.flag('ALLOW_PRIVATE_NETWORK');
   return {
     allowPrivateNetwork,

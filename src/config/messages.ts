@@ -1,5 +1,5 @@
 import { BadSetting } from './bad-setting.js';
-import type { Given } from './given.js';
+import type { SettingValues } from './setting-values.js';
 import { decoded, hostPattern, loopbackPattern, schemeOf } from './urls.js';
 
 /** Where e-mail goes (SMTP_URL). */
@@ -46,7 +46,7 @@ export interface MessageSettings {
 }
 
 /** @throws {BadSetting} */
-export function readMessages(given: Given): MessageSettings {
+export function readMessages(given: SettingValues): MessageSettings {
   return {
     voteNotices: given.flag('VOTE_NOTICES'),
     smtp: given.read('SMTP_URL', smtpServerOf),

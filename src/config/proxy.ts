@@ -1,5 +1,5 @@
 import { BadSetting } from './bad-setting.js';
-import type { Given } from './given.js';
+import type { SettingValues } from './setting-values.js';
 import type { SettingName } from './settings.js';
 import { isWebOrigin, shownAddress } from './urls.js';
 
@@ -42,7 +42,7 @@ export interface ProxySettings {
 }
 
 /** @throws {BadSetting} */
-export function readProxy(given: Given): ProxySettings {
+export function readProxy(given: SettingValues): ProxySettings {
   const app = given.oneOf('APP', ['all', 'api', 'proxy']);
   const [apiUrl, authProxyUrl] = (['API_URL', 'AUTH_PROXY_URL'] as const).map((name) => {
     const value = given.optional(name);
@@ -82,7 +82,7 @@ export function readProxy(given: Given): ProxySettings {
   };
 }
 
-function captcha(given: Given): CaptchaSettings | undefined {
+function captcha(given: SettingValues): CaptchaSettings | undefined {
   const verifyUrl = given.optional('PROXY_CAPTCHA_VERIFY_URL');
   const secret = given.optional('PROXY_CAPTCHA_SECRET');
   const siteKey = given.optional('PROXY_CAPTCHA_SITE_KEY');
@@ -106,7 +106,7 @@ function captcha(given: Given): CaptchaSettings | undefined {
   return Object.freeze({ verifyUrl, secret, siteKey });
 }
 
-function limit(given: Given, name: SettingName): number | undefined {
+function limit(given: SettingValues, name: SettingName): number | undefined {
   const value = given.text(name);
   if (!/^(?:0|[1-9]\d{0,6})$/.test(value)) throw new BadSetting(name, value, 'must be a whole number; 0 is no limit');
   return Number(value) || undefined;

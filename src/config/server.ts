@@ -1,5 +1,5 @@
 import { BadSetting } from './bad-setting.js';
-import type { Given } from './given.js';
+import type { SettingValues } from './setting-values.js';
 import type { SettingName } from './settings.js';
 import { isIssuer, isWebOrigin, shownAddress } from './urls.js';
 
@@ -28,7 +28,7 @@ export interface ServerSettings {
 }
 
 /** @throws {BadSetting} */
-export function readServer(given: Given): ServerSettings {
+export function readServer(given: SettingValues): ServerSettings {
   const port = given.text('PORT');
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new BadSetting('PORT', port, 'must be from 0 to 65535');
   const publicUrl = given.optional('PUBLIC_URL');
@@ -62,13 +62,13 @@ export function readServer(given: Given): ServerSettings {
   };
 }
 
-function seconds(given: Given, name: SettingName): number {
+function seconds(given: SettingValues, name: SettingName): number {
   const value = given.text(name);
   if (/^[1-9]\d{0,3}$/.test(value)) return Number(value);
   throw new BadSetting(name, value, 'must be a whole number of seconds, from 1 to 9999');
 }
 
-function shutdownDelay(given: Given): number {
+function shutdownDelay(given: SettingValues): number {
   const value = given.text('SHUTDOWN_DELAY_SECONDS');
   if (/^\d{1,3}$/.test(value) && Number(value) <= 300) return Number(value);
   throw new BadSetting('SHUTDOWN_DELAY_SECONDS', value, 'must be a whole number of seconds, from 0 to 300');

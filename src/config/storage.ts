@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { normalizePublicKey } from '../stamps/keys.js';
 import { BadSetting } from './bad-setting.js';
-import type { Given } from './given.js';
+import type { SettingValues } from './setting-values.js';
 import type { SettingName } from './settings.js';
 import { shownAddress } from './urls.js';
 
@@ -27,7 +27,7 @@ export interface StorageSettings {
 }
 
 /** @throws {BadSetting} */
-export function readStorage(given: Given): StorageSettings {
+export function readStorage(given: SettingValues): StorageSettings {
   const dataDir = given.text('DATA_DIR');
   return {
     dataDir,
@@ -81,7 +81,7 @@ function isCompressedKey(hex: string): boolean {
 
 const units = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const;
 
-function bytes(given: Given, name: SettingName): number {
+function bytes(given: SettingValues, name: SettingName): number {
   const value = given.text(name);
   const [, count, unit = 'B'] = /^(\d{1,9})\s?(B|KiB|MiB|GiB|TiB)?$/.exec(value) ?? [];
   if (count !== undefined) return Number(count) * units[unit as keyof typeof units];

@@ -6,7 +6,7 @@ import { canonicalJson } from '../domain/canonical-json.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { ProofSigner } from '../ports/proof-signer.js';
 import { countedApprovals } from './approvals.js';
-import type { Basis, Prepared, Submission } from './basis.js';
+import type { DecisionContext, Prepared, Submission } from './decision-context.js';
 import { activityVersion, newestIntent } from './registry.js';
 
 /** Links of the hash chains that a decision was based on: the organization's, and the parent's if it decided. */
@@ -20,7 +20,7 @@ export interface BasisLinks {
  * @param submitted if the activity has not waited for votes
  */
 export function proofOf(
-  basis: Basis,
+  basis: DecisionContext,
   submitted: OpenActivity | Pick<Submission, 'type' | 'parameters' | 'generateAppProofs'>,
   prepared: Prepared,
   events: readonly OrganizationEvent[],
@@ -75,7 +75,7 @@ interface Ended {
 
 /**
  * The app proofs of an activity that has ended, as recorded: first the policy outcome, then one for each derived
- * address (client protocol 7.8).
+ * address (docs/protocol.md, app proofs).
  */
 function proveEnded(ended: Ended, signer: ProofSigner): ActivityEvent {
   const { activityId, at, events } = ended;

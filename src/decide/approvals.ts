@@ -7,11 +7,11 @@ import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { eligibleApprovers, type Authorization } from '../domain/policy/authorize.js';
 import type { Approval } from '../domain/policy/types.js';
 import { activityVersion, newestIntent } from './registry.js';
-import type { Basis, Waiting } from './basis.js';
-import { aboutStillThere, questionOf, policyContext } from './question.js';
+import type { DecisionContext, Waiting } from './decision-context.js';
+import { aboutStillThere, questionOf, policyContext } from './authorization-request.js';
 
 /** Approvals of a waiting activity that still count, oldest first. */
-export function countedApprovals(basis: Basis, open: OpenActivity): readonly Vote[] {
+export function countedApprovals(basis: DecisionContext, open: OpenActivity): readonly Vote[] {
   const standing = new Set(standingApprovals(basis, open).map(({ userId }) => userId));
   return liveApprovals(open.votes, basis.now).filter(({ userId }) => standing.has(userId));
 }
@@ -22,7 +22,7 @@ export function submissionOf(open: OpenActivity): Vote {
 }
 
 /** What there is to vote on, and who may. */
-export function waiting(basis: Basis, open: OpenActivity): Waiting {
+export function waiting(basis: DecisionContext, open: OpenActivity): Waiting {
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
   const about = aboutStillThere(definition, intent, basis);
@@ -55,7 +55,7 @@ export function machineOf(
 }
 
 /** Approvals that still count: recent enough, by a user who still exists, with a credential that was not removed. */
-export function standingApprovals({ organization, now }: Basis, open: OpenActivity): Approval[] {
+export function standingApprovals({ organization, now }: DecisionContext, open: OpenActivity): Approval[] {
   const standing = new Map<string, Approval>();
   for (const vote of liveApprovals(open.votes, now)) {
     const { userId } = vote;
@@ -74,7 +74,11 @@ export function wordOf({ outcome, by }: Authorization, approvals: readonly Appro
 }
 
 /** The member of the root quorum whose credentials or contacts the intent would change. */
-export function changedMember({ organization }: Basis, definition: AnyActivity, intent: object): string | undefined {
+export function changedMember(
+  { organization }: DecisionContext,
+  definition: AnyActivity,
+  intent: object,
+): string | undefined {
   const touched = definition.touches?.(intent);
   const userId = touched && whoseWaysIn(touched);
   return userId !== undefined && organization.rootQuorum.userIds.includes(userId) ? userId : undefined;
@@ -82,7 +86,7 @@ export function changedMember({ organization }: Basis, definition: AnyActivity, 
 
 /** The member whose approval (or the quorum's) is missing for something that policies allow. */
 export function memberInTheWay(
-  basis: Basis,
+  basis: DecisionContext,
   definition: AnyActivity,
   intent: object,
   { outcome }: Authorization,

@@ -1,19 +1,19 @@
 import type { AnyActivity, DecideContext } from '../activities/define-activity.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
-import { activityStatus, step, type ActivitySnapshot } from '../domain/activity/machine.js';
+import { statusAfter, type ActivitySnapshot } from '../domain/activity/machine.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkQuorumMembers, isOnlyAbout, type Word } from '../domain/organization/quorum-members.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { checkLimits } from '../domain/organization/limits.js';
-import { checkQuorumReachable } from '../domain/organization/ways-in.js';
+import { checkQuorumReachable } from '../domain/organization/login-methods.js';
 import type { Authorization } from '../domain/policy/authorize.js';
 import { derivedId } from '../ledger/ids.js';
-import { type Basis, limitsToCheck, type Prepared } from './basis.js';
+import { type DecisionContext, limitsToCheck, type Prepared } from './decision-context.js';
 import { policySetOfDecision } from './policy-set.js';
 
-export function isPossible(definition: AnyActivity, intent: object, basis: Basis): boolean {
+export function isPossible(definition: AnyActivity, intent: object, basis: DecisionContext): boolean {
   try {
     definition.check?.(intent, basis.organization, limitsToCheck(basis));
     return true;
@@ -29,7 +29,7 @@ export function isPossible(definition: AnyActivity, intent: object, basis: Basis
  */
 export function concernsOnly(
   userId: string,
-  basis: Basis,
+  basis: DecisionContext,
   definition: AnyActivity,
   intent: object,
   { activityId, votes: [submission] }: OpenActivity,
@@ -46,21 +46,16 @@ export function concernsOnly(
   }
 }
 
-export function execute(
-  basis: Basis,
-  definition: AnyActivity,
-  intent: object,
+/** What a verb decides on. */
+export function decideContext(
+  basis: DecisionContext,
   activityId: string,
   { userId: submitterId, credentialId, attestation }: Vote,
-  prepared: Prepared,
   word?: Word,
-) {
+): DecideContext {
   const { registry, organization, now } = basis;
-  const limits = limitsToCheck(basis);
-  definition.check?.(intent, organization, limits);
-  if (prepared && 'refusal' in prepared) throw prepared.refusal;
   let count = 0;
-  const context: DecideContext = {
+  return {
     organization,
     activityId,
     submitterId,
@@ -70,11 +65,25 @@ export function execute(
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,
     ...(word ? { isRootQuorums: word.isRootQuorums } : {}),
-    limits: limits.limits,
-    subOrganizationLimits: limits.subOrganizationLimits,
+    ...limitsToCheck(basis),
   };
+}
+
+export function execute(
+  basis: DecisionContext,
+  definition: AnyActivity,
+  intent: object,
+  activityId: string,
+  submission: Vote,
+  prepared: Prepared,
+  word?: Word,
+) {
+  const { organization, now } = basis;
+  const context = decideContext(basis, activityId, submission, word);
+  definition.check?.(intent, organization, context);
+  if (prepared && 'refusal' in prepared) throw prepared.refusal;
   const outcome = definition.decide(intent, context, prepared?.value);
-  checkLimits(organization, outcome.events, limits.limits);
+  checkLimits(organization, outcome.events, context.limits);
   // Not during a trial run: the missing approval may still come.
   if (word) checkQuorumMembers(organization, outcome.events, word, 'login' in outcome ? outcome.login : undefined);
   if (!('leavesUnreachable' in outcome && outcome.leavesUnreachable)) {
@@ -91,7 +100,7 @@ export function afterwardsOf(definition: AnyActivity, prepared: Prepared) {
 export function decisionOf(
   { voteId }: Vote,
   { outcome, by, evaluations, among }: Authorization,
-  { revision, limits }: Basis,
+  { revision, limits }: DecisionContext,
   more: Pick<Decision, 'authority' | 'resolution'> = {},
 ): Decision {
   const policySet = policySetOfDecision(among, evaluations);
@@ -114,7 +123,7 @@ export function endOf(
   effects: { readonly result: object } | { readonly failure: CoordinatorError },
 ): ActivityEvent {
   if ('failure' in effects) return failed(activityId, pending, effects.failure);
-  const status = activityStatus(step(pending, { type: 'completed' }));
+  const status = statusAfter(pending, 'completed');
   return { type: 'ActivityCompleted', data: { activityId, status, result: { ...effects.result } } };
 }
 
@@ -123,6 +132,6 @@ export function failed(
   pending: ActivitySnapshot,
   { code, message }: CoordinatorError,
 ): ActivityEvent {
-  const status = activityStatus(step(pending, { type: 'failed' }));
+  const status = statusAfter(pending, 'failed');
   return { type: 'ActivityFailed', data: { activityId, status, failure: { code, message } } };
 }

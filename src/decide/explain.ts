@@ -4,11 +4,18 @@ import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { authorize, couldAllow, type Authorization } from '../domain/policy/authorize.js';
 import { explain, votesMissing } from '../domain/policy/explain.js';
 import { withTheRest } from '../domain/policy/policy-set.js';
-import type { AuthorizationContext } from '../domain/policy/question.js';
+import type { AuthorizationContext } from '../domain/policy/request-evaluation.js';
 import type { Approval, AuthorizationRequest } from '../domain/policy/types.js';
 import { changedMember, waiting } from './approvals.js';
-import { metered, type Basis, type Submission, type Voter } from './basis.js';
-import { aboutOf, aboutStillThere, notRead, policyContext, readsResources, submitQuestion } from './question.js';
+import { metered, type DecisionContext, type Submission, type Voter } from './decision-context.js';
+import {
+  aboutOf,
+  aboutStillThere,
+  notRead,
+  policyContext,
+  readsResources,
+  submitQuestion,
+} from './authorization-request.js';
 import { explainedOutcomes, PolicyDenial, type ExplainedOutcome } from './refusals.js';
 import { activityVersion, newestIntent } from './registry.js';
 import { couldHaveRights } from './rights.js';
@@ -36,7 +43,7 @@ function ofEveryPolicy({ evaluations, among }: Authorization): Authorization['ev
  * What a waiting activity is waiting for. Undefined for users who could never vote on something costly to read: someone
  * without rights must not cause that cost.
  */
-export function waitsFor(given: Basis, open: OpenActivity, userId: string): WaitsFor | undefined {
+export function waitsFor(given: DecisionContext, open: OpenActivity, userId: string): WaitsFor | undefined {
   const basis = metered(given);
   if (!mayBeTold(basis, open, userId)) return undefined;
   const { question, approvals, member } = waiting(basis, open);
@@ -49,7 +56,11 @@ export function waitsFor(given: Basis, open: OpenActivity, userId: string): Wait
 }
 
 /** The current outcome of each policy for a waiting activity, and what decided it. */
-export function saysNow(given: Basis, open: OpenActivity, userId: string): readonly ExplainedOutcome[] | undefined {
+export function saysNow(
+  given: DecisionContext,
+  open: OpenActivity,
+  userId: string,
+): readonly ExplainedOutcome[] | undefined {
   const basis = metered(given);
   if (!mayBeTold(basis, open, userId)) return undefined;
   const { question, approvals } = waiting(basis, open);
@@ -73,7 +84,7 @@ export interface Asked {
  * @throws {ReadFirst}
  */
 export function askedBySubmit(
-  given: Basis,
+  given: DecisionContext,
   submission: Pick<Submission, 'type' | 'intent'>,
   vote: Pick<Vote, 'publicKey'>,
   voter: Voter,
@@ -96,7 +107,7 @@ export function askedBySubmit(
  * What `decideVote` asks on the same basis; without a voter, of the approvals that there are.
  * @throws {ReadFirst}
  */
-export function askedByVotes(given: Basis, open: OpenActivity, voter?: Voter): Asked {
+export function askedByVotes(given: DecisionContext, open: OpenActivity, voter?: Voter): Asked {
   const basis = metered(given);
   const { question, approvals, member } = waiting(basis, open);
   return {
@@ -117,7 +128,7 @@ function outcomesOf(question: AuthorizationRequest, approvals: readonly Approval
   return explainedOutcomes(evaluations, explain(question, approvals, context, evaluations), context.policies);
 }
 
-function mayBeTold(basis: Basis, open: OpenActivity, userId: string): boolean {
+function mayBeTold(basis: DecisionContext, open: OpenActivity, userId: string): boolean {
   return open.votes.some((vote) => vote.userId === userId) || couldHaveRights(basis, open, userId);
 }
 
@@ -125,10 +136,11 @@ function mayBeTold(basis: Basis, open: OpenActivity, userId: string): boolean {
  * What an activity would sign, as policies read it now; undefined for one that signs nothing.
  * @throws {ReadFirst}
  */
-export function toSignOf(basis: Basis, { type, intent: recorded }: Pick<OpenActivity, 'type' | 'intent'>) {
+export function toSignOf(basis: DecisionContext, { type, intent: recorded }: Pick<OpenActivity, 'type' | 'intent'>) {
   const { definition, ...version } = activityVersion(basis.registry, type);
   const { policy } = definition;
   const isSigning = policy !== 'root-quorum-only' && policy.action === 'SIGN' && readsResources(definition);
   if (!isSigning) return undefined;
-  return aboutStillThere(definition, newestIntent({ ...version, definition }, recorded), basis);
+  const intent = newestIntent({ ...version, definition }, recorded);
+  return { ...aboutStillThere(definition, intent, basis), texts: definition.texts?.(intent) ?? [] };
 }

@@ -19,7 +19,7 @@ export interface Founding {
   readonly curve: ApiKeyCurve;
   /** Recorded time, milliseconds since the epoch. */
   readonly at: number;
-  /** Set for a history from another installation, imported into a test harness (docs/adr/0065). */
+  /** Set for a history from another installation, imported into a test harness (docs/adr/0029). */
   readonly imported?: { readonly redacted: boolean };
 }
 

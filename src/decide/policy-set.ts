@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Decision } from '../domain/activity/events.js';
-import type { Evaluation } from '../domain/policy/part-question.js';
+import type { Evaluation } from '../domain/policy/part-evaluation.js';
 import type { PolicySet } from '../domain/policy/policy-set.js';
 import type { Policy } from '../domain/policy/types.js';
 import { canonicalJson } from '../domain/canonical-json.js';

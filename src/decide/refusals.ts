@@ -1,7 +1,7 @@
 import { CoordinatorError, type ErrorDetail } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { Authorization } from '../domain/policy/authorize.js';
-import type { Evaluation } from '../domain/policy/part-question.js';
+import type { Evaluation } from '../domain/policy/part-evaluation.js';
 import type { DecidingPart } from '../domain/policy/deciding-part.js';
 
 /** What a denial discloses about policies, and to whom. */
@@ -15,7 +15,7 @@ interface Explanation {
   readonly isForMembers: boolean;
 }
 
-/** A denial by policies (client protocol 3.1). The recorded denial may say more or less than the response. */
+/** A denial by policies (docs/protocol.md, error bodies). The recorded denial may say more or less than the response. */
 export class PolicyDenial extends CoordinatorError {
   /** As the organization's members see it. */
   readonly recordedDetails: readonly ErrorDetail[];
@@ -47,6 +47,13 @@ export class PolicyDenial extends CoordinatorError {
     );
     this.recordedDetails = [detailFor(isForMembers)];
     this.told = toldTo(isForCaller);
+  }
+
+  /** The same for the caller, with the id by which it can be explained. */
+  recordedAs(denialId: string): CoordinatorError {
+    const { code, message } = this;
+    const details = this.details.map((detail) => ({ ...detail, denialId }));
+    return new CoordinatorError(code, message, { category: 'REQUEST_NOT_AUTHORIZED', details });
   }
 }
 

@@ -38,7 +38,7 @@ interface Between {
 
 /**
  * Looks up the stamp's credential in the named organization, then in its parent; if both have it, the named one wins
- * (client protocol 1.4), unless it is the parent's (`isParents`). The stamp's signature was verified before, or, for a
+ * (docs/protocol.md, who may stamp what), unless it is the parent's (`isParents`). The stamp's signature was verified before, or, for a
  * passkey, is verified next.
  * @throws {CoordinatorError} UNAUTHENTICATED: PUBLIC_KEY_NOT_FOUND, CREDENTIAL_NOT_FOUND, API_KEY_EXPIRED,
  * SIGNATURE_INVALID

@@ -2,12 +2,12 @@ import { mayVote, votingRights } from '../domain/activity/machine.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { couldContribute } from '../domain/policy/authorize.js';
 import { activityVersion, newestIntent } from './registry.js';
-import { type Basis, clausesOf, metered } from './basis.js';
+import { type DecisionContext, clausesOf, metered } from './decision-context.js';
 import { machineOf, standingApprovals, waiting, changedMember, submissionOf } from './approvals.js';
-import { readsResources, questionOf, policyContext } from './question.js';
+import { readsResources, questionOf, policyContext } from './authorization-request.js';
 
 /** What a user may do about a waiting activity, by the guards that would refuse the vote. */
-export function rightsOf(given: Basis, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
+export function rightsOf(given: DecisionContext, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
   const basis = metered(given);
   const withoutEligible = votingRights(machineOf(open, standingApprovals(basis, open), []), [userId]);
   // Users who have approved may take it back, whatever the activity is about: for them, nothing is read.
@@ -16,7 +16,7 @@ export function rightsOf(given: Basis, open: OpenActivity, userId: string): Retu
 }
 
 /** What somebody may still do about a waiting activity. */
-export function rightsOfAnybody(given: Basis, open: OpenActivity): ReturnType<typeof votingRights> {
+export function rightsOfAnybody(given: DecisionContext, open: OpenActivity): ReturnType<typeof votingRights> {
   const { snapshot, approvals } = waiting(metered(given), open);
   return votingRights(snapshot, [...snapshot.context.eligible, ...approvals.map(({ userId }) => userId)]);
 }
@@ -25,7 +25,7 @@ export function rightsOfAnybody(given: Basis, open: OpenActivity): ReturnType<ty
  * Whether the bytes of a waiting activity, sent again by another user, count as that user's vote. Findings about the
  * activity are kept for the decision on the vote.
  */
-export function isVoteOf(given: Basis, open: OpenActivity, userId: string): boolean {
+export function isVoteOf(given: DecisionContext, open: OpenActivity, userId: string): boolean {
   const basis = metered(given);
   // On a meter of its own: the decision must take the same steps when it is made again.
   const beside = { ...basis, steps: basis.reading ?? basis.steps, clauses: clausesOf(basis) };
@@ -35,7 +35,7 @@ export function isVoteOf(given: Basis, open: OpenActivity, userId: string): bool
 }
 
 /** Checked before the activity is read: for users who could never vote, nothing is read. */
-export function couldHaveRights(basis: Basis, open: OpenActivity, userId: string): boolean {
+export function couldHaveRights(basis: DecisionContext, open: OpenActivity, userId: string): boolean {
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   if (!readsResources(definition)) return true;
   const intent = newestIntent({ ...version, definition }, open.intent);
@@ -47,7 +47,7 @@ export function couldHaveRights(basis: Basis, open: OpenActivity, userId: string
 }
 
 /** Ids of the users who may approve a waiting activity and have not done so. */
-export function approversOf(basis: Basis, open: OpenActivity): ReadonlySet<string> {
+export function approversOf(basis: DecisionContext, open: OpenActivity): ReadonlySet<string> {
   const { snapshot } = waiting(metered(basis), open);
   return new Set(snapshot.context.eligible.filter((userId) => mayVote(snapshot, 'approve', userId)));
 }

@@ -7,15 +7,15 @@ import { authorize, couldAllow } from '../domain/policy/authorize.js';
 import type { AuthorizationRequest } from '../domain/policy/types.js';
 import { denialOf } from './explain.js';
 import {
-  type Basis,
+  type DecisionContext,
   type Submission,
   type Voter,
   type Prepared,
   type DecisionResult,
   metered,
   limitsToCheck,
-} from './basis.js';
-import { submitQuestion, readsResources, aboutOf, notRead, readFirst } from './question.js';
+} from './decision-context.js';
+import { submitQuestion, readsResources, aboutOf, notRead, readFirst } from './authorization-request.js';
 import { wordOf, memberInTheWay, waitingForQuorum } from './approvals.js';
 import { decisionOf, execute, endOf, afterwardsOf } from './effects.js';
 
@@ -24,7 +24,7 @@ import { decisionOf, execute, endOf, afterwardsOf } from './effects.js';
  * @throws {CoordinatorError} PERMISSION_DENIED with each policy's outcome, or the refusal of the activity itself
  */
 export function decideSubmit(
-  given: Basis,
+  given: DecisionContext,
   submission: Submission,
   vote: Vote,
   voter: Voter,

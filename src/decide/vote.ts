@@ -7,9 +7,16 @@ import { authorize, isDenied, type Authorization } from '../domain/policy/author
 import { denialOf } from './explain.js';
 import { voteRefused } from './refusals.js';
 import { activityVersion, newestIntent } from './registry.js';
-import { limitsToCheck, metered, type Basis, type DecisionResult, type Prepared, type Voter } from './basis.js';
+import {
+  limitsToCheck,
+  metered,
+  type DecisionContext,
+  type DecisionResult,
+  type Prepared,
+  type Voter,
+} from './decision-context.js';
 import { waiting, wordOf, memberInTheWay, waitingForQuorum, submissionOf } from './approvals.js';
-import { policyContext, readFirstIfThere } from './question.js';
+import { policyContext, readFirstIfThere } from './authorization-request.js';
 import { concernsOnly, isPossible, decisionOf, execute, endOf, afterwardsOf, failed } from './effects.js';
 
 /**
@@ -17,7 +24,7 @@ import { concernsOnly, isPossible, decisionOf, execute, endOf, afterwardsOf, fai
  * @throws {CoordinatorError} if the voter may not cast it, or a policy forbids the activity and the voter is not in the root quorum
  */
 export function decideVote(
-  given: Basis,
+  given: DecisionContext,
   open: OpenActivity,
   vote: Vote,
   voter: Voter,

@@ -114,7 +114,7 @@ const usuallyFull = 10_000;
 /**
  * How often a contact may be written to, whoever requests it (security rule R6). Messages are counted in the event
  * store before they are created, in one stream per contact, at the revision that was read: all coordinators share the
- * count, and a restart does not reset it (docs/adr/0059). What cannot be counted is not sent.
+ * count, and a restart does not reset it (docs/adr/0018). What cannot be counted is not sent.
  */
 export class ContactLimits {
   /** Work in progress on a stream: messages of one process need not conflict. */

@@ -133,7 +133,7 @@ interface Sender {
 
 /**
  * The sender of a message. An address in a domain that we may not send from is omitted, together with its name and
- * reply-to (client protocol, 4.3.3); without MAIL_FROM, the SMTP server decides about addresses.
+ * reply-to (docs/protocol.md, one-time codes); without MAIL_FROM, the SMTP server decides about addresses.
  */
 function senders(server: SmtpServer, mailFrom: MailFrom | undefined): (message: Message) => Sender {
   const address = mailFrom?.address ?? addressFor(server);

@@ -13,7 +13,7 @@ interface MailDesign {
   readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The texts of an e-mail customization on the wire (client protocol, 4.3.3). */
+/** The texts of an e-mail customization on the wire (docs/protocol.md, one-time codes). */
 interface EmailCustomization {
   readonly logoUrl?: string | undefined;
   readonly magicLinkTemplate?: string | undefined;
@@ -63,7 +63,7 @@ export function otpEmail(mail: MailDesign & { readonly code: string; readonly ex
 
 /**
  * A one-time password as a text message.
- * @param message.template a text with `{{.OtpCode}}` that replaces ours (client protocol, 4.3.3)
+ * @param message.template a text with `{{.OtpCode}}` that replaces ours (docs/protocol.md, one-time codes)
  * @throws {CoordinatorError} INVALID_ARGUMENT for a template without this placeholder, or with others
  */
 export function otpSms(message: {
@@ -79,7 +79,7 @@ export function otpSms(message: {
 
 /**
  * An encrypted API key: as a link into the application, or for copying if there is none.
- * @param mail.bundle can be decrypted only by the key that requested it (client protocol, 7.2)
+ * @param mail.bundle can be decrypted only by the key that requested it (docs/protocol.md, credential bundles)
  * @throws {CoordinatorError} INVALID_ARGUMENT for an invalid logo or link
  */
 export function authEmail(mail: MailDesign & { readonly bundle: string; readonly expiresInMinutes: number }): Mail {

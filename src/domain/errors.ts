@@ -32,7 +32,7 @@ export const grpcNumbers: Readonly<Record<ErrorCode, number>> = {
   UNAUTHENTICATED: 16,
 };
 
-/** The category that a client can branch on, in addition to the code (client protocol, section 3.3). */
+/** The category that a client can branch on, in addition to the code (docs/protocol.md, error categories). */
 export type ErrorCategory =
   | 'INTERNAL'
   | 'ORGANIZATION_NOT_FOUND'

@@ -3,7 +3,7 @@ export const CURVES = ['CURVE_SECP256K1', 'CURVE_ED25519', 'CURVE_P256'] as cons
 
 export type Curve = (typeof CURVES)[number];
 
-/** The curves of API keys (client protocol, section 1.1). */
+/** The curves of API keys (docs/protocol.md, API key stamps). */
 export type ApiKeyCurve = 'API_KEY_CURVE_P256' | 'API_KEY_CURVE_SECP256K1' | 'API_KEY_CURVE_ED25519';
 
 export type BitcoinNetwork = 'MAINNET' | 'TESTNET' | 'SIGNET' | 'REGTEST';
@@ -31,7 +31,7 @@ export type AddressFormat =
   | 'ADDRESS_FORMAT_SPARK_MAINNET'
   | 'ADDRESS_FORMAT_SPARK_REGTEST';
 
-/** The languages a wallet may be exported in (client protocol, section 6.3, export_wallet). */
+/** The languages a wallet may be exported in (docs/protocol.md, versions, export_wallet). */
 export const MNEMONIC_LANGUAGES = [
   'MNEMONIC_LANGUAGE_ENGLISH',
   'MNEMONIC_LANGUAGE_SIMPLIFIED_CHINESE',

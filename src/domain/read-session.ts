@@ -1,4 +1,4 @@
-/** Who may read until when, as the public half of a read-only session states (client protocol, section 8.5). */
+/** Who may read until when, as the public half of a read-only session states (docs/protocol.md, read-only sessions). */
 export interface ReadSession {
   readonly organizationId: string;
   readonly userId: string;

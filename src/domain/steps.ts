@@ -3,7 +3,7 @@ import { CoordinatorError } from './errors.js';
 /**
  * The cost of each kind of work, in steps of about 100 ns on the machine of `bench/README.md`. `npm run bench:steps`
  * measures it, and fails if something costs more than twice its weight. The weights are part of the rules
- * (docs/adr/0039): a used-up budget must give the same decision forever. Fractions are powers of two, so that sums are
+ * (docs/adr/0012): a used-up budget must give the same decision forever. Fractions are powers of two, so that sums are
  * exact in any order.
  */
 export const weights = {

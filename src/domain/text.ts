@@ -1,8 +1,8 @@
 import { isAscii, transcode } from 'node:buffer';
 
 /**
- * The text of valid UTF-8. A long one is kept outside V8's heap: decoded into the heap, it takes fresh memory each time, and a
- * body of 2 MB keeps the thread ten times as long where that is slow (docs/adr/0101).
+ * The text of valid UTF-8. A long one is kept outside V8's heap, where the allocator reuses memory. In the heap it would take
+ * fresh memory each time, which is slow on some machines.
  */
 export function textOfUtf8(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

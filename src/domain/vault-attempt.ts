@@ -1,6 +1,6 @@
 /**
  * Which run of `prepare` a vault belongs to, as its first event says. An event in that organization's stream after that
- * revision keeps the vault, or nothing does (docs/adr/0030-what-is-refused-did-not-happen.md).
+ * revision keeps the vault, or nothing does (docs/adr/0006).
  */
 export interface VaultAttempt {
   readonly attemptId: string;

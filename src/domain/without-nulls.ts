@@ -1,4 +1,4 @@
-/** A JSON value without the members of objects that are null, which means absent (client protocol 2.8). */
+/** A JSON value without the members of objects that are null, which means absent (docs/protocol.md, request bodies). */
 export function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,8 +1,8 @@
-import { ReadFirst } from '../decide/basis.js';
+import { ReadFirst } from '../decide/decision-context.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Meter } from '../domain/steps.js';
-import { approversAsked } from '../lab/approvers-asked.js';
-import type { ToldQuestion } from '../lab/told-approvers.js';
+import { approversTask } from '../lab/approvers-task.js';
+import type { ApproversTask } from '../lab/approver-sets.js';
 import type { VotingRights } from './voting-rights.js';
 
 /**
@@ -15,12 +15,12 @@ export async function askApprovers(
   organization: OrganizationView,
   activityId: string,
   meter: Meter,
-): Promise<ToldQuestion | 'not waiting' | 'not read'> {
+): Promise<ApproversTask | 'not waiting' | 'not read'> {
   const open = organization.isDeleted ? undefined : organization.openActivities.get(activityId);
   if (!open) return 'not waiting';
   for (const isRead of [false, true]) {
     try {
-      return approversAsked(rights.basisOf(organization, meter), open);
+      return approversTask(rights.loadDecisionContext(organization, meter), open);
     } catch (error) {
       if (!(error instanceof ReadFirst)) throw error;
       if (!isRead) await rights.readUnread([{ ahead: error.ahead, organization }], meter);

@@ -33,7 +33,7 @@ export class Attempt {
    * A name for a vault, noted before anything is sealed in it. @throws {Error} once the fate of the attempt is decided
    */
   newVaultId(): string {
-    if (this.ended) throw new Error('the attempt is over, and whatever it had made was looked at');
+    if (this.ended) throw new Error('this attempt has already been settled');
     const vaultId = uuidV7(this.ports.clock, this.ports.randomness);
     this.vaultIds.push(vaultId);
     return vaultId;

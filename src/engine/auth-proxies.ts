@@ -63,7 +63,7 @@ export class AuthProxies {
   }
 
   /**
-   * The sub-organization that a public identifier, or an OIDC token, leads to (docs/adr/0028); undefined if none may be
+   * The sub-organization that a public identifier, or an OIDC token, leads to (docs/adr/0016); undefined if none may be
    * disclosed. An identity that nobody has leads to its verified e-mail address, if a login may link it.
    * @throws {CoordinatorError} NOT_FOUND unless the configuration is enabled, INVALID_ARGUMENT
    */
@@ -96,7 +96,10 @@ export class AuthProxies {
         return accountOf(organizationId, { kind: 'EMAIL', value: contactKey(verifiedEmail) });
       }
       default:
-        throw invalidField('filterType', 'is nothing that leads to an account');
+        throw invalidField(
+          'filterType',
+          `unknown value \`${filterType}\`: use EMAIL, PHONE_NUMBER, PUBLIC_KEY, CREDENTIAL_ID, OIDC_CLAIMS or OIDC_TOKEN`,
+        );
     }
   }
 

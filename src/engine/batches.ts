@@ -11,7 +11,7 @@ import type { RequestDecider } from './decide-request.js';
 import { decideBatch, isLarge, type DecidedBatch } from './decided-batch.js';
 import type { Decided, DriveAnswer, DriverPorts, Job } from './job.js';
 import type { Preparations } from './preparations.js';
-import { Room } from './room.js';
+import { Room } from './append-backoff.js';
 
 /** How long a batch is decided again while other writers get ahead, in milliseconds. */
 const patienceMs = 5_000;
@@ -33,7 +33,7 @@ interface Beside {
 
 /**
  * Decides the requests of a batch on the head held in memory, and records the outcome in one append at the revision of
- * the decision. An accepted append proves that the head was current (docs/adr/0062); a request that appends nothing
+ * the decision. An accepted append proves that the head was current (docs/adr/0001); a request that appends nothing
  * checks first.
  */
 export class Batches {
@@ -212,7 +212,7 @@ export class Batches {
   }
 }
 
-/** Member by member: members that follow a spread cost more than deciding (docs/adr/0107). */
+/** Member by member: members that follow a spread cost more than deciding (docs/performance.md). */
 function answerAt(answer: Decided['answer'], position: bigint): DriveAnswer {
   const { organizationId, organization, callerUserId, meter, activityId, record, appended } = answer;
   return { organizationId, organization, callerUserId, meter, activityId, record, appended, position };

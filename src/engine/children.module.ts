@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { LOGGER } from '../http/logger.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
-import { CHILD_LOOK_UPS, type ChildLookUps } from '../ports/child-look-ups.js';
+import { CHILD_INDEX, type ChildIndex } from '../ports/child-index.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { Children } from './children.js';
 
@@ -12,8 +12,8 @@ import { Children } from './children.js';
   providers: [
     {
       provide: Children,
-      inject: [EVENT_STORE, CHILD_LOOK_UPS, LOGGER],
-      useFactory: (store: EventStore, lookUps: ChildLookUps, logger: Logger) =>
+      inject: [EVENT_STORE, CHILD_INDEX, LOGGER],
+      useFactory: (store: EventStore, lookUps: ChildIndex, logger: Logger) =>
         new Children(store, lookUps, {
           failed: (organizationId, err) =>
             logger.error({ organizationId, err }, 'a sub-organization could not be founded yet'),

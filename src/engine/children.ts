@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
-import type { ChildLookUps, ParentsWord } from '../ports/child-look-ups.js';
+import type { ChildIndex, ParentRecord } from '../ports/child-index.js';
 import { foundChild, recordedChild, type RecordedChild } from '../decide/found-organization.js';
 
 interface Reports {
@@ -22,7 +22,7 @@ export class Children {
 
   constructor(
     private readonly store: EventStore,
-    private readonly lookUps: ChildLookUps,
+    private readonly lookUps: ChildIndex,
     private readonly reports: Reports,
   ) {}
 
@@ -62,12 +62,12 @@ export class Children {
     }
   }
 
-  private async childOf(word: ParentsWord): Promise<RecordedChild | undefined> {
+  private async childOf(word: ParentRecord): Promise<RecordedChild | undefined> {
     const event = await this.eventAt(word);
     return event && recordedChild(event, event.revision);
   }
 
-  private async eventAt({ parentId, revision }: ParentsWord): Promise<RecordedEvent | undefined> {
+  private async eventAt({ parentId, revision }: ParentRecord): Promise<RecordedEvent | undefined> {
     for await (const event of this.store.read(organizationStream(parentId), revision)) return event;
     return undefined;
   }

@@ -33,7 +33,7 @@ interface Ports {
 const mostAtOnce = 256;
 
 /**
- * Gives each proof of a public identifier its place in the order of its parent (docs/adr/0028): reads the proofs of the
+ * Gives each proof of a public identifier its place in the order of its parent (docs/adr/0016): reads the proofs of the
  * sub-organizations from the rows, in recorded order, and appends them to the stream of the parent's claims. After a
  * crash, it continues where the rows say.
  */

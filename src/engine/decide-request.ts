@@ -2,13 +2,14 @@ import { proofOf } from '../decide/app-proofs.js';
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
 import { submissionOf } from '../decide/approvals.js';
-import { clausesOf, type Basis, type DecisionResult } from '../decide/basis.js';
+import { clausesOf, type DecisionContext, type DecisionResult } from '../decide/decision-context.js';
 import { isVoteOf } from '../decide/rights.js';
 import { callerOf, checkMaySubmit } from '../decide/caller.js';
 import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
 import { activityVersion } from '../decide/registry.js';
 import type { Caller } from '../decide/resolve-caller.js';
 import { checkParentsTime } from '../decide/decision-time.js';
+import { rulesNumber } from '../domain/activity/rules.js';
 import { isActivityEvent, type Attestation, type Vote } from '../domain/activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
 import { CoordinatorError } from '../domain/errors.js';
@@ -20,10 +21,10 @@ import type { User } from '../domain/organization/users.js';
 import { uuidV7 } from '../ledger/ids.js';
 import type { NewEvent } from '../ledger/event-store.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
-import { basisOf } from './basis.js';
+import { loadDecisionContext } from './load-decision-context.js';
 import type { Course, Decided, DriverPorts, Job, PrepareFirst } from './job.js';
 import type { SubmitRequest } from './requests.js';
-import { takeOn } from './take-on.js';
+import { applyAndSeal } from './apply-and-seal.js';
 import { checkCounter } from './passkeys.js';
 import { voteOf } from './vote-of.js';
 
@@ -48,10 +49,10 @@ export class RequestDecider {
     const { meter } = job.course;
     const { organization } = loaded;
     const { organizationId } = organization;
-    const today = basisOf(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
-    const caller = this.callerOf(job, organization, parent?.organization, today.now);
-    const callerUserId = caller.user.userId;
+    const today = loadDecisionContext(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
     const basis = this.underWay(job.course, today, loaded, parent);
+    const caller = this.callerOf(job, basis, parent, today.now);
+    const callerUserId = caller.user.userId;
 
     const known = this.knownActivity(loaded, request.fingerprint);
     if (known && !this.isWordOfAnother(basis, known, request, caller)) {
@@ -73,7 +74,7 @@ export class RequestDecider {
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
     const record = recordAfter(organization, activityId, events, basis.now);
-    batch.push(...takeOn(loaded, events, activityId, request.fingerprint, basis.now));
+    batch.push(...applyAndSeal(loaded, events, activityId, request.fingerprint, basis.now));
     const isSubmission = events.some(({ type }) => type === 'ActivitySubmitted');
     const given = job.prepared && 'value' in job.prepared ? job.prepared.value : undefined;
     const appended = isSubmission ? { prepared: given } : undefined;
@@ -83,25 +84,34 @@ export class RequestDecider {
 
   private callerOf(
     job: Job,
-    organization: OrganizationView,
-    parent: OrganizationView | undefined,
+    { organization, revision, now: at }: DecisionContext,
+    loadedParent: LoadedOrganization | undefined,
     now: number,
   ): Caller {
     const { stamp, version, organizationId, attestation } = job.request;
     const asked = { stamp, version, organizationId, attestation, passkey: job.passkey };
+    const parent = loadedParent?.organization;
     const caller = callerOf(asked, organization, parent, now);
     const isOfParent = caller.organizationId !== organization.organizationId;
     if (parent && (isOfParent || isIssuedBy(parent, attestation))) checkParentsTime(this.ports.clock, parent);
+    const authority =
+      loadedParent && isOfParent
+        ? { organizationId: caller.organizationId, revision: loadedParent.revision }
+        : undefined;
     // Set before this user can be denied: a denial names the user.
-    job.callerUserId = caller.user.userId;
+    job.deniable = {
+      userId: caller.user.userId,
+      at,
+      basis: { revision, rules: rulesNumber, ...(authority && { authority }) },
+    };
     job.request.onKnown?.(organizationId, caller.credential.id);
     checkMaySubmit(asked, caller, organization, parent);
     return caller;
   }
 
-  /** The identical body from another user who may vote counts as that user's vote (client protocol 2.5). */
+  /** The identical body from another user who may vote counts as that user's vote (docs/protocol.md, fingerprints). */
   private isWordOfAnother(
-    basis: Basis,
+    basis: DecisionContext,
     activityId: string,
     { fingerprint, version: { definition } }: SubmitRequest,
     { user: { userId } }: Caller,
@@ -117,10 +127,10 @@ export class RequestDecider {
   /** The started decision if it was on the same state; otherwise a new one, with what is left of the meter. */
   private underWay(
     course: Course,
-    today: Basis,
+    today: DecisionContext,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
-  ): Basis {
+  ): DecisionContext {
     const heads = `${loaded.hash} ${parent?.hash}`;
     const { begun } = course;
     if (begun?.heads !== heads || today.now - begun.now > longestDecisionMs) {
@@ -156,7 +166,7 @@ export class RequestDecider {
   private submitOrVote(
     job: Job,
     caller: Caller,
-    basis: Basis,
+    basis: DecisionContext,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
   ): (Exclude<DecisionResult, 'prepare-first'> & { readonly activityId: string }) | PrepareFirst {

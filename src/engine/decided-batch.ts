@@ -1,4 +1,4 @@
-import { ReadFirst } from '../decide/basis.js';
+import { ReadFirst } from '../decide/decision-context.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { MeterSpent } from '../domain/steps.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
@@ -8,7 +8,7 @@ import type { LoadedOrganization } from '../ledger/loaded-organization.js';
 import type { Attempt } from './attempts.js';
 import type { RequestDecider } from './decide-request.js';
 import type { Decided, Job, PrepareFirst } from './job.js';
-import { HalfApplied } from './take-on.js';
+import { HalfApplied } from './apply-and-seal.js';
 
 /**
  * How long a batch is decided, not counting others' turns, before the rest moves to the next batch, in milliseconds:

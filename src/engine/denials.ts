@@ -1,4 +1,4 @@
-import { denialStream, longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
+import { denialStream, longestDeniedMessage, type DenialBasis, type DenialEvent } from '../domain/activity/denial.js';
 import type { CoordinatorError } from '../domain/errors.js';
 import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { appendWithRetry } from '../ledger/append-with-retry.js';
@@ -33,6 +33,14 @@ interface DenialStream {
   tail: Promise<void>;
 }
 
+/** Who is denied, and the decision that denies it. */
+export interface Deniable {
+  readonly userId: string;
+  /** The time of the decision, milliseconds since the epoch. */
+  readonly at: number;
+  readonly basis: DenialBasis;
+}
+
 /**
  * Records denied requests in a stream of their own that is never folded: an auditor must be able to see them, and
  * nobody must be able to fill an organization's history by being refused.
@@ -53,14 +61,20 @@ export class DenialLog {
   }
 
   /**
-   * Resolves once the denial is durable, or was only counted because of too many this minute.
+   * Resolves once the denial is durable, to its id; or to none if it was only counted because of too many this minute.
+   * @param by undefined if nobody is known to have sent the request
    * @throws {CoordinatorError} UNAVAILABLE or ABORTED if it could not be recorded
    */
-  record(organizationId: string, userId: string, request: SubmitRequest, denial: CoordinatorError): Promise<void> {
+  record(
+    organizationId: string,
+    by: Deniable | undefined,
+    request: SubmitRequest,
+    denial: CoordinatorError,
+  ): Promise<string | undefined> {
     const stream = this.streamOf(organizationId);
     stream.waiting += 1;
     const written = stream.tail
-      .then(() => this.write(organizationId, userId, stream, request, denial))
+      .then(() => this.write(organizationId, by, stream, request, denial))
       .catch((error: unknown) => {
         throw storeRefusal(error, organizationId, maxAttempts);
       });
@@ -98,18 +112,18 @@ export class DenialLog {
 
   private async write(
     organizationId: string,
-    userId: string,
+    by: Deniable | undefined,
     stream: DenialStream,
     request: SubmitRequest,
     denial: CoordinatorError,
-  ): Promise<void> {
-    const at = this.clock.now();
-    if (at - stream.windowStart >= 60_000) {
-      stream.windowStart = at;
+  ): Promise<string | undefined> {
+    const now = this.clock.now();
+    if (now - stream.windowStart >= 60_000) {
+      stream.windowStart = now;
       stream.inWindow = 0;
     }
-    if (at - stream.dayStart >= dayMs) {
-      stream.dayStart = at;
+    if (now - stream.dayStart >= dayMs) {
+      stream.dayStart = now;
       stream.bytesInDay = 0;
     }
     const { version, fingerprint, text, stamp, timestampMs } = request;
@@ -119,12 +133,13 @@ export class DenialLog {
     stream.inWindow += 1;
     if (stream.inWindow > perMinute || stream.bytesInDay + bytes > bytesPerDay) {
       stream.omitted += 1;
-      return;
+      return undefined;
     }
     stream.bytesInDay += bytes;
     const data: DenialEvent['data'] = {
       type: version.type,
-      userId,
+      userId: by?.userId ?? '',
+      ...by?.basis,
       fingerprint,
       timestampMs,
       message,
@@ -135,8 +150,9 @@ export class DenialLog {
       details: denial instanceof PolicyDenial ? denial.recordedDetails : denial.details,
       ...(stream.omitted > 0 ? { omittedBefore: stream.omitted } : {}),
     };
-    await this.append(organizationId, stream, fingerprint, at, data);
+    const id = await this.append(organizationId, stream, fingerprint, by?.at ?? now, data);
     stream.omitted = 0;
+    return id;
   }
 
   private async append(organizationId: string, stream: DenialStream, fingerprint: string, at: number, data: object) {
@@ -151,6 +167,7 @@ export class DenialLog {
     };
     const added = await appendWithRetry(this.store, name, decide, { attempts: maxAttempts });
     Object.assign(stream, added?.tail);
+    return added?.ids[0];
   }
 
   /** Reads from the last known denial, because there may be years of them. */

@@ -1,9 +1,10 @@
 import type { VerifiedPasskey } from '../decide/caller.js';
+import { PolicyDenial } from '../decide/refusals.js';
 import { homesOf } from '../decide/submitters.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { Meter } from '../domain/steps.js';
-import { checkReadings, readElsewhere } from './basis.js';
+import { checkReadings, readElsewhere } from './load-decision-context.js';
 import { Batches } from './batches.js';
 import { DryRuns } from './dry-run.js';
 import { RequestDecider } from './decide-request.js';
@@ -96,7 +97,7 @@ export class Driver {
     return new Promise((resolve, reject) => {
       // A new job each time: the batch that sent the request off to prepare may still fail, and must not affect this
       // one.
-      const job: Job = { request, course, passkey, prepared, attempt, callerUserId: '', resolve, reject };
+      const job: Job = { request, course, passkey, prepared, attempt, resolve, reject };
       this.queue.add(request.organizationId, job);
     });
   }
@@ -122,8 +123,9 @@ export class Driver {
     this.ports.metrics.decided('deny', job.request.version.type);
     this.queue.keep(
       this.ports.denials
-        .record(organizationId, job.callerUserId, job.request, error)
-        .then(() => job.reject(error), job.reject),
+        .record(organizationId, job.deniable, job.request, error)
+        .then((id) => job.reject(error instanceof PolicyDenial && id !== undefined ? error.recordedAs(id) : error))
+        .catch(job.reject),
     );
   }
 }

@@ -2,13 +2,13 @@ import { callerOf, checkMaySubmit } from '../decide/caller.js';
 import {
   clausesOf,
   ReadFirst,
-  type Basis,
+  type DecisionContext,
   type DecisionResult,
   type FoundOut,
   type Submission,
-} from '../decide/basis.js';
+} from '../decide/decision-context.js';
 import { waitsFor } from '../decide/explain.js';
-import { fingerprintOf } from '../decide/fingerprint.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import { organizationDeleted, PolicyDenial, signUpLapsed } from '../decide/refusals.js';
 import type { ActivityVersion } from '../decide/registry.js';
 import type { Caller } from '../decide/resolve-caller.js';
@@ -27,7 +27,7 @@ import type { DryRunTold } from '../read-models/dry-run.js';
 import type { ProofQuestion } from '../read-models/explanations.js';
 import type { Stamp } from '../stamps/verify.js';
 import { validateParameters } from '../wire/validate.js';
-import { basisOf, checkReadings, readElsewhere, type BasisPorts } from './basis.js';
+import { loadDecisionContext, checkReadings, readElsewhere, type ContextPorts } from './load-decision-context.js';
 import { checkLiveness } from './requests.js';
 
 /** A request to be tried: what a submit would have in its body, and whose stamp is on the query. */
@@ -38,7 +38,7 @@ export interface Tried {
   readonly stamp: Stamp;
 }
 
-interface Ports extends BasisPorts {
+interface Ports extends ContextPorts {
   readonly loader: Pick<OrganizationLoader, 'parentOf'>;
 }
 
@@ -57,7 +57,7 @@ export class DryRuns {
     const valid = validateParameters(version.intent, parameters, 'activity.parameters');
     const intent = version.lift ? version.lift(valid) : valid;
     const parent = await this.ports.loader.parentOf(organization);
-    const today = basisOf(this.ports, organization, 0, parent?.organization, meter.reading);
+    const today = loadDecisionContext(this.ports, organization, 0, parent?.organization, meter.reading);
     checkLiveness(timestampMs, today.now);
     if (organization.isDeleted) throw organizationDeleted(organizationId);
     if (hasLapsed(organization, today.now)) throw signUpLapsed(organizationId);
@@ -124,7 +124,7 @@ function voteOf({ type, parameters, timestampMs, stamp }: Tried, caller: Caller,
     userId: user.userId,
     selection: 'VOTE_SELECTION_APPROVED',
     message,
-    fingerprint: fingerprintOf(Buffer.from(message)),
+    fingerprint: fingerprintOf(message),
     scheme: stamp.scheme,
     signature: '',
     credentialId: credential.id,
@@ -132,7 +132,7 @@ function voteOf({ type, parameters, timestampMs, stamp }: Tried, caller: Caller,
   };
 }
 
-type Trial = Basis & { readonly found: FoundOut };
+type Trial = DecisionContext & { readonly found: FoundOut };
 
 function toldOf(result: DecisionResult, basis: Trial, userId: string, meter: Meter): DryRunTold {
   const { by, evaluations = [] } = basis.found.authorization ?? { by: 'none' as const };

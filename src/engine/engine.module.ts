@@ -5,7 +5,7 @@ import type { Config } from '../config/config.js';
 import { REGISTRY, buildRegistry, type Registry } from '../decide/registry.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { VoteNotices } from '../delivery/vote-notices.js';
-import { votesWantedByMail } from '../delivery/votes-wanted.js';
+import { mailVoteRequests } from '../delivery/vote-request-mails.js';
 import { CONFIG } from '../http/config.token.js';
 import { MetricsModule } from '../http/metrics.module.js';
 import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
@@ -27,9 +27,9 @@ import type { Rows } from '../read-models/database.js';
 import { denialsRevision } from '../read-models/denials.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { TaskPool } from '../threads/task-pool.js';
-import { Shredder } from '../vault/shredding.js';
+import { VaultDestroyer } from '../vault/destroy-vaults.js';
 import { VaultModule } from '../vault/vault.module.js';
-import { ActivityAnswers } from './answers.js';
+import { ActivityResponses } from './activity-responses.js';
 import { CastVoteHandler } from './cast-vote.js';
 import { Children } from './children.js';
 import { ChildrenModule } from './children.module.js';
@@ -83,7 +83,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
       inject: [CONFIG, VoteNotices, OrganizationLoader],
       useFactory: ({ voteNotices }: Config, notices: VoteNotices, loader: OrganizationLoader) =>
         voteNotices
-          ? votesWantedByMail(notices, async (organization) => (await loader.parentOf(organization))?.organization)
+          ? mailVoteRequests(notices, async (organization) => (await loader.parentOf(organization))?.organization)
           : undefined,
     },
     {
@@ -101,7 +101,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
         PROOF_SIGNER,
         PREPARE,
         Children,
-        Shredder,
+        VaultDestroyer,
         VOTES_WANTED,
         ReadingTasks,
         DRIVER_METRICS,
@@ -119,7 +119,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
         proofs: ProofSigner,
         prepare: DriverPorts['prepare'],
         children: Children,
-        shredder: Shredder,
+        shredder: VaultDestroyer,
         votesWanted: DriverPorts['votesWanted'],
         reading: ReadingTasks,
         metrics: DriverMetrics,
@@ -146,7 +146,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
         }),
     },
     {
-      provide: ActivityAnswers,
+      provide: ActivityResponses,
       inject: [Driver, KNOWN_ACTIVITIES, REGISTRY, KEYRING, CLOCK, DRIVER_METRICS],
       useFactory: (
         driver: Driver,
@@ -155,7 +155,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
         { tokens }: OpenKeyring,
         clock: Clock,
         metrics: DriverMetrics,
-      ) => new ActivityAnswers(driver, known, registry, { tokens, clock, metrics }),
+      ) => new ActivityResponses(driver, known, registry, { tokens, clock, metrics }),
     },
     {
       provide: OrganizationLookup,

@@ -1,5 +1,5 @@
 import type { ToReadAhead } from '../activities/define-activity.js';
-import type { FoundOut, Prepared } from '../decide/basis.js';
+import type { FoundOut, Prepared } from '../decide/decision-context.js';
 import type { Registry } from '../decide/registry.js';
 import type { ActivityRecord } from '../domain/activity/record.js';
 import type { CoordinatorError } from '../domain/errors.js';
@@ -22,7 +22,7 @@ import type { ReadingPort } from '../ports/reading.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { Attempt } from './attempts.js';
 import type { Children } from './children.js';
-import type { DenialLog } from './denials.js';
+import type { Deniable, DenialLog } from './denials.js';
 import type { VerifiedPasskey } from '../decide/caller.js';
 import type { SubmitRequest } from './requests.js';
 
@@ -81,8 +81,8 @@ export interface Job {
   readonly prepared: Prepared;
   /** The run that produced it. */
   readonly attempt: Attempt | undefined;
-  /** The caller, once known. */
-  callerUserId: string;
+  /** Who would be denied, once the caller is known, and on what basis. */
+  deniable?: Deniable;
   readonly resolve: (outcome: DriveAnswer | PrepareFirst | ReadingFirst) => void;
   readonly reject: (error: unknown) => void;
 }

@@ -39,7 +39,7 @@ interface Tail {
 }
 
 /**
- * What is recorded of one lease, in two kinds of streams (docs/adr/0017). `lease-<name>` holds its terms and is
+ * What is recorded of one lease, in two kinds of streams (docs/adr/0023). `lease-<name>` holds its terms and is
  * permanent. `renewals-<name>-<revision>` holds the renewals since the event at that revision of the first: there are
  * thousands, they mean nothing later, and they are deleted with their stream.
  *

@@ -42,7 +42,7 @@ const longestPauseMs = 1_000;
 
 /**
  * Work that only one of the coordinators on a store runs: the holder of the lease runs it, and the others wait until it
- * is released or has shown no sign of life for too long (docs/adr/0017). On an exclusive store there are no others: a
+ * is released or has shown no sign of life for too long (docs/adr/0023). On an exclusive store there are no others: a
  * term found at startup belongs to a dead process, and no signs of life are written. One object per name in a process.
  */
 export class Lease {

@@ -37,7 +37,7 @@ interface Place {
 
 /**
  * Finds the organization of a request whose body names the parent, because people who log in may not know their
- * sub-organization; and what the token of an attested stamp proves (client protocol, sections 1.3 and 1.4).
+ * sub-organization; and what the token of an attested stamp proves (docs/protocol.md, attested stamps and who may stamp what).
  */
 export class OrganizationLookup {
   constructor(private readonly ports: Ports) {}
@@ -64,7 +64,7 @@ export class OrganizationLookup {
 
   /**
    * The organization where the credential of a stamp lives: the named one if it is there or nowhere, otherwise the
-   * sub-organization that its key leads to (docs/adr/0028).
+   * sub-organization that its key leads to (docs/adr/0016).
    * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_CONFLICT if several have it
    */
   async placeOf(
@@ -194,7 +194,7 @@ export class OrganizationLookup {
 }
 
 /**
- * A parent's token is valid in its sub-organizations; a sub-organization's is valid nowhere else (client protocol 8.1).
+ * A parent's token is valid in its sub-organizations; a sub-organization's is valid nowhere else (docs/protocol.md, verification tokens).
  */
 function checkIssuer(attestation: Attestation, { organizationId, parentOrganizationId }: OrganizationView): void {
   if (attestation.kind === 'identity') return;

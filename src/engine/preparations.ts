@@ -1,5 +1,5 @@
 import type { AnyActivity } from '../activities/define-activity.js';
-import { limitsToCheck, type Prepared } from '../decide/basis.js';
+import { limitsToCheck, type Prepared } from '../decide/decision-context.js';
 import { checkParentsTime, decisionTime } from '../decide/decision-time.js';
 import { activityVersion, newestIntent } from '../decide/registry.js';
 import { CoordinatorError } from '../domain/errors.js';
@@ -10,7 +10,7 @@ import { pathAmongAll } from '../fairness/fair-queue.js';
 import type { Meter } from '../domain/steps.js';
 import { uuidV7 } from '../ledger/ids.js';
 import { Attempt } from './attempts.js';
-import { readElsewhere } from './basis.js';
+import { readElsewhere } from './load-decision-context.js';
 import type { DriverPorts } from './job.js';
 import type { SubmitRequest } from './requests.js';
 

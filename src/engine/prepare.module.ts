@@ -22,7 +22,7 @@ import type { OrganizationPort } from '../ports/organizations.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { Rows } from '../read-models/database.js';
 import { ROWS } from '../read-models/define-query.js';
-import { everywhere } from '../read-models/look-ups.js';
+import { everywhere } from '../read-models/indexes.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { CertificateRoom, verifyRegistration } from '../stamps/webauthn.js';

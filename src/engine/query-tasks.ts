@@ -6,7 +6,7 @@ import { organizationPath } from '../fairness/fair-queue.js';
 import { Families, type Whose } from '../fairness/families.js';
 import type { LintReport } from '../lab/lint-policies.js';
 import type { LintSubject } from '../lab/lint-subject.js';
-import type { ToldApprovers, ToldQuestion } from '../lab/told-approvers.js';
+import type { ApproverSets, ApproversTask } from '../lab/approver-sets.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { storedEvent } from '../ledger/stored-event.js';
 import type { Rows } from '../read-models/database.js';
@@ -17,7 +17,7 @@ import { mostBytesOfPages, type TextPage } from '../read-models/pages.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
 import type { StateAnswer } from '../read-models/states.js';
 import type { WhatIfQuestion, WhatIfResponse } from '../read-models/what-if.js';
-import type { AskedStates } from '../replay/answer-states.js';
+import type { StatesQuery } from '../replay/query-states.js';
 import { EventsForTask } from '../replay/events-over-port.js';
 import type { Kind, RunTask, TaskPool } from '../threads/task-pool.js';
 import type * as tasks from './tasks.js';
@@ -47,10 +47,10 @@ interface AskedPage {
   readonly now: number;
 }
 
-interface StateOptions extends Pick<AskedStates, 'steps'> {
+interface StateOptions extends Pick<StatesQuery, 'steps'> {
   /** Where states are kept between questions; nowhere unless given. */
   readonly stateFolder?: string;
-  readonly bounds?: NonNullable<AskedStates['kept']>['bounds'];
+  readonly bounds?: NonNullable<StatesQuery['kept']>['bounds'];
   readonly every?: number;
 }
 
@@ -126,7 +126,7 @@ export class QueryTasks {
   /** @throws {CoordinatorError} NOT_FOUND for a point that does not exist; RESOURCE_EXHAUSTED if the history is too long */
   async states(
     whose: Whose,
-    asked: Pick<AskedStates, 'organizationId' | 'question' | 'now'>,
+    asked: Pick<StatesQuery, 'organizationId' | 'question' | 'now'>,
     turn: Turn,
   ): Promise<StateAnswer> {
     const { stateFolder: folder, bounds, every = usualEvery, steps } = this.#states;
@@ -156,7 +156,7 @@ export class QueryTasks {
   }
 
   /** Who could make an activity pass. */
-  async approvers(whose: Whose, question: ToldQuestion): Promise<ToldApprovers> {
+  async approvers(whose: Whose, question: ApproversTask): Promise<ApproverSets> {
     return this.#run.approvers(whose, (start) => start(question));
   }
 

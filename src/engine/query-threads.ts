@@ -4,12 +4,12 @@ import type { Meter } from '../domain/steps.js';
 import { thisThread } from '../fairness/turns.js';
 import type { Whose } from '../fairness/families.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
-import { lintAsked } from '../lab/lint-asked.js';
+import { lintTask } from '../lab/lint-task.js';
 import type { Finding } from '../lab/lint-subject.js';
 import { type OrganizationLoader } from '../ledger/load-organization.js';
 import type { QueryContext } from '../read-models/define-query.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
-import { smallAnswer } from './answer-room.js';
+import { smallResponse } from './response-capacity.js';
 import { askApprovers } from './ask-approvers.js';
 import { type Driver } from './drive.js';
 import type { QueryTasks } from './query-tasks.js';
@@ -43,7 +43,7 @@ export class QueryThreads {
     const whose = { family, organizationId: caller.organizationId };
     const nextTurn = () => thisThread.next(turn);
     const makeRoom = async (texts: readonly string[] = []) => {
-      if (texts.reduce((sum, text) => sum + text.length, 0) > smallAnswer) await enter();
+      if (texts.reduce((sum, text) => sum + text.length, 0) > smallResponse) await enter();
     };
     let reasons: Promise<ReasonsAnswer> | undefined;
     return {
@@ -71,7 +71,7 @@ export class QueryThreads {
         return told;
       },
       lint: async () => {
-        const subject = lintAsked({ ...this.driver.rights.basisOf(organization, meter), now });
+        const subject = lintTask({ ...this.driver.rights.loadDecisionContext(organization, meter), now });
         const { findings, ...rest } = await this.tasks.lint(whose, subject);
         await enter();
         return { ...rest, findings: findings.map(located) };

@@ -24,7 +24,7 @@ export interface Reader {
   readonly organization: OrganizationView;
 }
 
-/** Finds the reader behind a read-only session (client protocol, section 8.5). */
+/** Finds the reader behind a read-only session (docs/protocol.md, read-only sessions). */
 export class ReadSessions {
   constructor(private readonly ports: Ports) {}
 

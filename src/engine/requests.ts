@@ -6,7 +6,7 @@ import { canonicalUuid, DecimalString, Flag, Text, Uuid } from '../wire/fields.j
 import { parseStrictJson } from '../wire/strict-json.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
 import type { Stamp } from '../stamps/verify.js';
-import { fingerprintOf } from '../decide/fingerprint.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { ActivityVersion, Registry } from '../decide/registry.js';
 import { validate, validateParameters } from '../wire/validate.js';
 

@@ -13,7 +13,7 @@ import type { Rows } from '../read-models/database.js';
 import { ROWS, type AnyQuery, type QueryContext } from '../read-models/define-query.js';
 import { answerPieces, pageWriter } from '../read-models/pages.js';
 import type { Slot } from '../fairness/fair-slots.js';
-import { answerRoom, smallAnswer } from './answer-room.js';
+import { responseCapacity, smallResponse } from './response-capacity.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { Meter } from '../domain/steps.js';
 import { canonicalUuid } from '../wire/fields.js';
@@ -91,7 +91,9 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       try {
         await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);
       } catch (error) {
-        if (!(await this.isForVoter(definition, request, question, organization, caller, meter))) throw error;
+        await this.runner.current(minPosition);
+        const isFor = definition.isForReaders?.(question, this.runner.readable(this.rows)) ?? false;
+        if (!isFor && !(await this.isForVoter(definition, request, question, organization, caller, meter))) throw error;
       }
     }
     // The organization may have been founded just now, after `minPosition`.
@@ -106,7 +108,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const timestampObjects = request.timestampObjects || hasTimestampObjects(organization);
     let slot: Slot | undefined;
     let isLarge = false;
-    const enter = async () => void (slot ??= await answerRoom.enter(turn));
+    const enter = async () => void (slot ??= await responseCapacity.enter(turn));
     const threads = this.threads.for({ organization, caller, turn, now, meter, enter });
     const envelope = (record: EnvelopeArguments[0], rights: EnvelopeArguments[1]['rights']) => {
       const { keys } = this.registry.versions.get(record.type)!;
@@ -114,7 +116,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     };
     const answer = (unread: Unread) => {
       const page = pageWriter({
-        room: (bytes) => (bytes > smallAnswer && !slot ? enter() : undefined),
+        room: (bytes) => (bytes > smallResponse && !slot ? enter() : undefined),
         turn: (bytes) => thisThread.next(turn, { alone: bytes > largeBody }),
       });
       const context: QueryContext = {

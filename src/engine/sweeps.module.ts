@@ -14,7 +14,7 @@ import { VaultModule } from '../vault/vault.module.js';
 import { ClaimRecorder } from './claim-recorder.js';
 import { Driver } from './drive.js';
 import { EngineModule } from './engine.module.js';
-import { LostVaults } from './lost-vaults.js';
+import { OrphanedVaults } from './orphaned-vaults.js';
 
 /** Work that follows the read models: the order of claims, and vaults that nothing names. */
 @Module({
@@ -38,10 +38,10 @@ import { LostVaults } from './lost-vaults.js';
         }),
     },
     {
-      provide: LostVaults,
+      provide: OrphanedVaults,
       inject: [EVENT_STORE, CLOCK, Driver, Vault, ROWS, LOGGER],
       useFactory: (store: EventStore, clock: Clock, driver: Driver, vault: Vault, rows: Rows, logger: Logger) =>
-        new LostVaults({
+        new OrphanedVaults({
           store,
           clock,
           unnamed: (after, until) => unnamedVaults(rows, after, until),
@@ -60,6 +60,6 @@ import { LostVaults } from './lost-vaults.js';
         }),
     },
   ],
-  exports: [ClaimRecorder, LostVaults],
+  exports: [ClaimRecorder, OrphanedVaults],
 })
 export class SweepsModule {}

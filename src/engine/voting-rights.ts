@@ -2,7 +2,7 @@ import { saysNow, toSignOf } from '../decide/explain.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import { decodedForMail } from '../domain/policy/decoded.js';
 import type { DecodedFact } from '../domain/policy/decoded/account.js';
-import { clausesOf, ReadFirst, type Basis } from '../decide/basis.js';
+import { clausesOf, ReadFirst, type DecisionContext } from '../decide/decision-context.js';
 import { approversOf, rightsOf, rightsOfAnybody } from '../decide/rights.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
@@ -10,8 +10,8 @@ import type { User } from '../domain/organization/users.js';
 import type { ClausesRead } from '../domain/policy/language.js';
 import { decisionSteps, decodingSteps, Meter, weights, type Steps } from '../domain/steps.js';
 import type { ToReadAhead } from '../activities/define-activity.js';
-import { basisOf, readElsewhere, type BasisPorts } from './basis.js';
-import { decodedIn, wordsOf, type Rights, type Words } from './told-rights.js';
+import { loadDecisionContext, readElsewhere, type ContextPorts } from './load-decision-context.js';
+import { decodedIn, wordsOf, type Rights, type Words } from './rights-and-texts.js';
 
 /**
  * Maximum steps for what the activities on one page wait for and would sign: 20 ms. Rights on all of them are computed
@@ -28,7 +28,7 @@ export type Unread = { readonly ahead: ToReadAhead; readonly organization: Organ
 
 /** Computes what users may do about waiting activities, by the guards that would refuse the vote. */
 export class VotingRights {
-  constructor(private readonly ports: BasisPorts) {}
+  constructor(private readonly ports: ContextPorts) {}
 
   /**
    * What a user may do about an activity now; nothing for one that is not waiting for votes.
@@ -53,7 +53,7 @@ export class VotingRights {
     const meter = new Meter();
     if (organization.isDeleted) return noRights;
     const read = (): Rights => {
-      const today = basisOf(this.ports, organization, 0, undefined, meter.reading);
+      const today = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
       const basis = { ...today, now: activity.updatedAt, steps: meter.upTo(decisionSteps) };
       const decoded = decodedIn(today, activity);
       const rights = rightsOfAnybody(basis, activity);
@@ -78,8 +78,8 @@ export class VotingRights {
   }
 
   /** What a question about a waiting activity is asked on, with the steps of a decision. */
-  basisOf(organization: OrganizationView, meter: Meter): Basis {
-    const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
+  loadDecisionContext(organization: OrganizationView, meter: Meter): DecisionContext {
+    const basis = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
     return { ...basis, steps: meter.upTo(decisionSteps) };
   }
 
@@ -88,11 +88,11 @@ export class VotingRights {
     activityId: string,
     userId: string,
     meter: Meter,
-    say: (basis: Basis, open: OpenActivity, userId: string) => Said,
+    say: (basis: DecisionContext, open: OpenActivity, userId: string) => Said,
   ): Said | undefined {
     const open = openToMember(organization, activityId, userId);
     if (!open || meter.left <= 0) return undefined;
-    const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
+    const basis = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
     return say({ ...basis, steps: meter.upTo(decisionSteps) }, open, userId);
   }
 
@@ -131,7 +131,7 @@ export class VotingRights {
     meter: Meter,
     unread: Unread,
   ): (activityId: string) => Rights {
-    const clauses = clausesOf(basisOf(this.ports, organization, 0, undefined, meter.reading));
+    const clauses = clausesOf(loadDecisionContext(this.ports, organization, 0, undefined, meter.reading));
     const rights = this.together(organization, userId, meter, clauses);
     const told = new Map(
       activityIds.map((activityId) => {
@@ -157,7 +157,7 @@ export class VotingRights {
     const open = openToMember(organization, activityId, userId);
     if (!open) return undefined;
     if (left.left <= 0) return wordsNotComputed;
-    const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
+    const basis = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
     const steps = left.upTo(decisionSteps, clauses.spent);
     const words = wordsOf({ ...basis, steps, clauses }, open, userId);
     left.note(JSON.stringify(words ?? {}).length * weights.byteWritten);
@@ -184,7 +184,7 @@ export class VotingRights {
     meter: Meter,
   ): Promise<{ readonly found: readonly User[]; readonly wouldSign: readonly DecodedFact[] }> {
     return this.readingFirst(meter, (unread) => {
-      const today = basisOf(this.ports, organization, 0, undefined, meter.reading);
+      const today = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
       const basis = { ...today, steps: meter.upTo(decisionSteps) };
       const wanted = this.otherwiseRead(organization, unread, () => approversOf(basis, open), new Set<string>());
       const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
@@ -208,7 +208,7 @@ export class VotingRights {
     meter: Meter,
     shared?: ClausesRead,
   ): (activityId: string) => Rights {
-    const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
+    const basis = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
     const clauses = shared ?? clausesOf(basis);
     return (activityId) => {
       const open = organization.openActivities.get(activityId);

@@ -19,7 +19,7 @@ const timeoutMs = 1_500;
 /**
  * Looks up hosts that anybody may have chosen: in the hosts file, then by DNS, without search domains; IPv4 first. Never by
  * `dns.lookup`, which holds one of two threads until the name server answers, and that may be the chooser's own
- * (docs/adr/0115).
+ * (docs/adr/0025).
  */
 export function hostAddresses({ servers, hostsFile = '/etc/hosts' }: Options = {}): ResolveHost {
   let known: { readonly resolver: Resolver; readonly hosts: Hosts; readonly until: number } | undefined;

@@ -47,7 +47,7 @@ const defaultTimeoutMs = 5_000;
 
 /**
  * HTTP to hosts that others choose, in a thread of its own: whatever such a host sends, it keeps only that thread busy
- * (docs/adr/0131). The thread is started when it is first needed, and replaced when it dies or stops responding.
+ * (docs/adr/0025). The thread is started when it is first needed, and replaced when it dies or stops responding.
  */
 export class OutboundHttp {
   readonly #pending = new Map<number, Pending>();

@@ -44,7 +44,7 @@ export function limitBodies(fastify: FastifyInstance): void {
     } catch (error) {
       return done(error as Error);
     }
-    // Not spread: for each request (docs/adr/0107).
+    // A literal without a spread, because every request makes one (docs/performance.md).
     const one = { received: body.received, letGo: body.letGo, isWorkedOn: false, isClosed: false };
     request.bodyInFlight = one;
     reply.raw.once('close', () => {

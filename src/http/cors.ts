@@ -34,8 +34,8 @@ const forAnyOrigin = {
 
 /**
  * Lets pages of every origin use the API, except what is for operators. Call it before any other hook, so that refusals can
- * be read, too. Every response has the same two headers, so the plugin, which finds out anew for each request, only answers
- * preflight requests (docs/adr/0108).
+ * be read, too. Every response has the same two headers, so the plugin, which computes them for each request, only answers
+ * preflight requests.
  */
 export function allowOrigins(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', (request, reply, done) => {

@@ -5,7 +5,7 @@ import { WebhookKey } from '../keyring/webhook-key.js';
 /** The root certificate of boot proofs, PEM. */
 export const ATTESTATION_ROOT = Symbol('AttestationRoot');
 
-/** Public keys of this installation, for callers who verify what it signs or encrypt to it (client protocol 7.5). */
+/** Public keys of this installation, for callers who verify what it signs or encrypt to it (docs/protocol.md, keys of the installation). */
 @Controller('public/v1/discovery')
 export class DiscoveryController {
   constructor(

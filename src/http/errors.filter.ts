@@ -8,7 +8,7 @@ import { UnreadableOrganizations } from '../ledger/unreadable-organizations.js';
 import { notImplementedPage } from './published-paths.js';
 import { LOGGER } from './logger.js';
 
-/** The HTTP status of each error code (client protocol 3.2), the only such table. */
+/** The HTTP status of each error code (docs/protocol.md, status codes), the only such table. */
 export const httpStatuses: Readonly<Record<ErrorCode, number>> = {
   INVALID_ARGUMENT: 400,
   NOT_FOUND: 404,
@@ -17,7 +17,7 @@ export const httpStatuses: Readonly<Record<ErrorCode, number>> = {
   RESOURCE_EXHAUSTED: 429,
   FAILED_PRECONDITION: 400,
   ABORTED: 409,
-  // Not in the client protocol: larger than what can be recorded here, which an operator can change.
+  // Not among the published codes: larger than what can be recorded here, which an operator can change.
   OUT_OF_RANGE: 413,
   UNIMPLEMENTED: 501,
   INTERNAL: 500,
@@ -25,7 +25,7 @@ export const httpStatuses: Readonly<Record<ErrorCode, number>> = {
   UNAUTHENTICATED: 401,
 };
 
-/** The body of every unsuccessful response (client protocol 3.1). */
+/** The body of every unsuccessful response (docs/protocol.md, error bodies). */
 interface ErrorBody {
   readonly code: number;
   readonly message: string;

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { Module } from '@nestjs/common';
-import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
+import { APP_FILTER } from '@nestjs/core';
 import { endpoints } from '../auth-proxy/endpoints.js';
 import type { Config } from '../config/config.js';
 import { AuthProxiesModule } from '../engine/auth-proxies.module.js';
@@ -20,7 +20,6 @@ import { MetricsModule } from './metrics.module.js';
 import { OperationsController } from './operations.controller.js';
 import { QueryController } from './query.controller.js';
 import { RateLimits } from './rate-limits.js';
-import { StoreDeadline } from './store-deadline.js';
 import { SubmitController } from './submit.controller.js';
 import { WellKnownController } from './well-known.controller.js';
 
@@ -39,7 +38,6 @@ import { WellKnownController } from './well-known.controller.js';
   ],
   providers: [
     { provide: APP_FILTER, useClass: ErrorsFilter },
-    { provide: APP_INTERCEPTOR, useClass: StoreDeadline },
     RateLimits,
     StampGuard,
     ReadGuard,

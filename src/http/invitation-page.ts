@@ -43,7 +43,7 @@ button { font: inherit; padding: 0.6rem 1.2rem; cursor: pointer; }
 
 /**
  * Reads the link's fragment, makes a passkey or takes an API key, and stamps accept_invitation with the key of the link
- * (client protocol, sections 1.1 and 1.2).
+ * (docs/protocol.md, API key stamps and passkey stamps).
  */
 export const invitationScript = `'use strict';
 (() => {

@@ -6,7 +6,7 @@ import { RunQuery } from '../engine/run-query.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { queries } from '../read-models/index.js';
 import { rawBody, ReadGuard } from '../stamps/stamp.guard.js';
-import { inParts } from './large-answers.js';
+import { inParts } from './large-responses.js';
 import { wantsTimestampObjects } from './activity-timestamps.js';
 import { CONFIG } from './config.token.js';
 import type { Config } from '../config/config.js';

@@ -7,7 +7,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { Health } from '../ports/health.js';
 import { callerHeader, networkOf, toldCaller } from '../rate-limits/caller.js';
 import { limitBodies } from './body-limits.js';
-import { writeLargeAnswersApart } from './large-answers.js';
+import { writeLargeResponsesApart } from './large-responses.js';
 import { refuseUnreadablePath } from './errors.filter.js';
 import { limitPipelining } from './pipelining.js';
 import { maxBody, receiveBodies } from './receive-body.js';
@@ -90,7 +90,7 @@ export function prepareServer(
     done();
   });
   limitBodies(fastify);
-  writeLargeAnswersApart(fastify);
+  writeLargeResponsesApart(fastify);
 }
 
 /** Refuses every request once this process cannot keep its promises; health and metrics say why. */

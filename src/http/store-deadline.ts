@@ -1,26 +1,25 @@
-import { Inject, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { CoordinatorError } from '../domain/errors.js';
-import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
+import type { EventStore } from '../ledger/event-store.js';
 
 /** How long a request may take while a remote store does not respond, from its first byte, in milliseconds. */
 const longestMs = 8_500;
 const recheckMs = 250;
 
+type RemoteStore = Pick<NonNullable<EventStore['remote']>, 'isStalled'>;
+
 /**
  * No request takes longer than 10 s because a remote store does not respond, however many calls it makes. Requests that are slow
  * for other reasons, such as a full queue, have limits of their own.
  */
-@Injectable()
 export class StoreDeadline implements NestInterceptor {
-  constructor(@Inject(EVENT_STORE) private readonly store: Pick<EventStore, 'remote'>) {}
+  constructor(private readonly remote: RemoteStore) {}
 
   intercept(context: ExecutionContext, next: CallHandler<unknown>): Observable<unknown> {
-    const { remote } = this.store;
-    if (!remote) return next.handle();
     const { elapsedTime } = context.switchToHttp().getResponse<FastifyReply>();
-    return from(inTime(lastValueFrom(next.handle()), remote, longestMs - elapsedTime));
+    return from(inTime(lastValueFrom(next.handle()), this.remote, longestMs - elapsedTime));
   }
 }
 
@@ -28,11 +27,7 @@ export class StoreDeadline implements NestInterceptor {
  * The outcome of a request; the error for callers if it has taken too long and the store does not respond. The work continues, and
  * the same request finds what has become of it.
  */
-export function inTime<T>(
-  work: Promise<T>,
-  remote: Pick<NonNullable<EventStore['remote']>, 'isStalled'>,
-  limitMs: number,
-): Promise<T> {
+export function inTime<T>(work: Promise<T>, remote: RemoteStore, limitMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const check = (): void => {
       if (remote.isStalled()) return reject(outcomeUnknown());

@@ -1,7 +1,7 @@
 import { Controller, HttpCode, Inject, Param, Post, Req, Res, UseGuards } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sizeOf, type ActivityAnswer } from '../engine/answers.js';
+import { sizeOf, type ActivityResponse } from '../engine/activity-responses.js';
 import { REGISTRY, isVote, type Registry } from '../decide/registry.js';
 import { CastVote } from '../engine/cast-vote.js';
 import { SubmitActivity } from '../engine/submit-activity.js';
@@ -34,7 +34,7 @@ export class SubmitController {
     @Param('name') path: string,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<{ activity: ActivityAnswer['activity'] }> {
+  ): Promise<{ activity: ActivityResponse['activity'] }> {
     const versions = this.registry.paths.get(path);
     if (!versions) {
       if (publishedSubmits.includes(path)) throw notImplemented(`submit/${path}`);

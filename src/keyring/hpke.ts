@@ -20,7 +20,7 @@ export interface BundleSigner {
   sign(data: Uint8Array): Buffer;
 }
 
-/** Base mode, DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-256-GCM (RFC 9180; client protocol, section 7.1). */
+/** Base mode, DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-256-GCM (RFC 9180; docs/protocol.md, HPKE). */
 export const hpkeSuite = new CipherSuite({
   kem: new DhkemP256HkdfSha256(),
   kdf: new HkdfSha256(),
@@ -33,7 +33,7 @@ const base58check = createBase58check(sha256);
 const COMPRESSED_LENGTH = 33;
 
 /**
- * Seals a plaintext to a P-256 public key in hex, one message to each encapsulated key (client protocol, section 7.1:
+ * Seals a plaintext to a P-256 public key in hex, one message to each encapsulated key (docs/protocol.md, HPKE:
  * info `turnkey_hpke`, AAD = encapsulated ‖ recipient key). Throws INVALID_ARGUMENT naming `title` for a bad key.
  * `ephemeralSeed` (32 fresh random bytes) makes the encapsulated key (RFC 9180, 7.1.3); by default the platform does.
  */
@@ -99,7 +99,7 @@ export async function openMessage(
   } catch (cause) {
     throw new CoordinatorError(
       'INVALID_ARGUMENT',
-      `invalid request: ${title}: it could not be decrypted: seal it to ${target}, with the info and additional data of the client protocol`,
+      `invalid request: ${title}: it could not be decrypted: seal it to ${target}, with the info and additional data of docs/protocol.md, HPKE`,
       { category: 'REQUEST_INVALID', cause },
     );
   } finally {
@@ -108,7 +108,7 @@ export async function openMessage(
 }
 
 /**
- * A credential bundle (client protocol, section 7.2): a 32-byte API private key, sealed; base58check of the compressed
+ * A credential bundle (docs/protocol.md, credential bundles): a 32-byte API private key, sealed; base58check of the compressed
  * encapsulated key and the ciphertext. Not signed.
  */
 export async function sealCredentialBundle(
@@ -178,7 +178,7 @@ export function signBundle(data: Readonly<Record<string, string>>, signer: Bundl
 }
 
 /**
- * An export bundle (client protocol, section 7.3): a mnemonic as UTF-8, or a 32-byte private key, sealed to the
+ * An export bundle (docs/protocol.md, export bundles): a mnemonic as UTF-8, or a 32-byte private key, sealed to the
  * caller's target key and signed together with the organization's id.
  */
 export async function sealExportBundle(
@@ -196,7 +196,7 @@ export async function sealExportBundle(
 }
 
 /**
- * An import bundle (client protocol, section 7.4): gives a client the key to seal its secret to. `targetPublicKey` is
+ * An import bundle (docs/protocol.md, import bundles): gives a client the key to seal its secret to. `targetPublicKey` is
  * the P-256 point in hex, created for this one import of this user.
  */
 export function makeImportBundle(

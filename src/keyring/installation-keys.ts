@@ -5,7 +5,7 @@ import type { Vault } from '../vault/vault.js';
 import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 
 /**
- * Keys of the installation itself (client protocol, section 7.5). `signer` signs export and import bundles, `notarizer`
+ * Keys of the installation itself (docs/protocol.md, keys of the installation). `signer` signs export and import bundles, `notarizer`
  * session tokens, `verification-token` verification tokens and OTP target bundles, `oidc-issuer` the OIDC tokens that
  * we issue; clients encrypt to `oauth-secret` and `on-ramp`; `webhook` (Ed25519) signs deliveries; `otp-code` keys the
  * hashes of one-time codes, `read-session` those of read-only sessions, and `sends` those of message recipients; these

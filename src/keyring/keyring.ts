@@ -100,7 +100,7 @@ export class Keyring {
   }
 
   /**
-   * The mnemonic, sealed to a target key (client protocol 7.3): in its own words, or in those of a language, which
+   * The mnemonic, sealed to a target key (docs/protocol.md, export bundles): in its own words, or in those of a language, which
    * derive other keys elsewhere (BIP-39 computes the seed from the words).
    */
   async exportWallet(wallet: Place, targetPublicKey: string, language: MnemonicLanguage | undefined): Promise<string> {
@@ -117,14 +117,14 @@ export class Keyring {
     });
   }
 
-  /** The 32 bytes of a key, sealed to a target key (client protocol 7.3). */
+  /** The 32 bytes of a key, sealed to a target key (docs/protocol.md, export bundles). */
   async exportKey({ secret, ...place }: Place & { readonly secret: string }, targetPublicKey: string): Promise<string> {
     return this.ports.vault.open({ ...place, name: secret }, (key) =>
       this.sealExport(place.organizationId, targetPublicKey, key),
     );
   }
 
-  /** A target key for one import of one user, sealed, and the signed bundle that contains it (client protocol 7.4). */
+  /** A target key for one import of one user, sealed, and the signed bundle that contains it (docs/protocol.md, import bundles). */
   async startImport({ organizationId, userId }: { readonly organizationId: string; readonly userId: string }) {
     const { keys, randomness, newId, vault } = this.ports;
     const target = generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));
@@ -160,7 +160,7 @@ export class Keyring {
     { curve, addressFormats }: { readonly curve: Curve; readonly addressFormats: readonly AddressFormat[] },
   ) {
     return this.openImport(pending, encryptedBundle, async (plaintext) => {
-      // A Solana wallet file contains seed and public key; clients send either (client protocol 7.4).
+      // A Solana wallet file contains seed and public key; clients send either (docs/protocol.md, import bundles).
       const key = Buffer.from(
         curve === 'CURVE_ED25519' && plaintext.length === 64 ? plaintext.subarray(0, 32) : plaintext,
       );

@@ -25,7 +25,7 @@ const alphabets = { digits: '0123456789', bech32: 'QPZRY9X8GF2TVDW0S3JN54KHCE6MU
 
 const targetSecret = 'target';
 
-/** Contacts of nobody, and their six-digit code while the sandbox is on (client protocol, 4.3.3). */
+/** Contacts of nobody, and their six-digit code while the sandbox is on (docs/protocol.md, one-time codes). */
 const sandbox = { contacts: ['user@example.com', '+19999999999'], code: '000000' } as const;
 
 /**
@@ -59,7 +59,7 @@ export class LoginSecrets {
     );
   }
 
-  /** A fresh P-256 API key, sealed to a target key (client protocol 7.2); compressed public key, hex. */
+  /** A fresh P-256 API key, sealed to a target key (docs/protocol.md, credential bundles); compressed public key, hex. */
   async newApiKey(targetPublicKey: string): Promise<{ publicKey: string; credentialBundle: string }> {
     const { randomness } = this.ports;
     const key = generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));
@@ -73,7 +73,7 @@ export class LoginSecrets {
     }
   }
 
-  /** A target key for one OTP, sealed, and the signed bundle that gives it to the client (client protocol 7.6). */
+  /** A target key for one OTP, sealed, and the signed bundle that gives it to the client (docs/protocol.md, code bundles). */
   async startOtpTarget(organizationId: string): Promise<{ vaultId: string; targetBundle: string }> {
     const { randomness, vault, keys, newId } = this.ports;
     const target = generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));

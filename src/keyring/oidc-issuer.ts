@@ -27,7 +27,7 @@ interface Claims {
 
 /**
  * This installation as an OpenID issuer: for people authenticated by an OAuth 2.0 provider that does not issue ID
- * tokens itself (client protocol, section 8.4). ES256 with the key `oidc-issuer`; signatures are deterministic (RFC
+ * tokens itself (docs/protocol.md, OAuth 2.0). ES256 with the key `oidc-issuer`; signatures are deterministic (RFC
  * 6979).
  */
 export class OidcIssuer {

@@ -20,7 +20,7 @@ export class OnRampSecrets {
   constructor(private readonly ports: Ports) {}
 
   /**
-   * Opens what was encrypted to the installation's key `on-ramp` (client protocol, section 7.7) and seals it in a new
+   * Opens what was encrypted to the installation's key `on-ramp` (docs/protocol.md, secrets of clients) and seals it in a new
    * vault, whose id it returns. Nothing is kept unless all of it opens.
    * @throws {CoordinatorError} INVALID_ARGUMENT for what does not open, or is not a key
    */

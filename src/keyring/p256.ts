@@ -25,7 +25,7 @@ interface Begun {
 /**
  * ECDSA over digests of 32 bytes with one key, nonces by RFC 6979, low s, with recovery id. Throws for a key that is zero
  * or not below the order. OpenSSL's own signatures have random nonces, and node:crypto cannot ask for those of RFC 6979
- * (docs/adr/0112). No bytes of the key are left. As a bigint it cannot be wiped, nor can a nonce: they stay
+ * (docs/adr/0027). No bytes of the key are left. As a bigint it cannot be wiped, nor can a nonce: they stay
  * until they are collected.
  */
 export function signAllP256(digests: readonly Uint8Array[], privateKey: Uint8Array): ECDSASignature[] {

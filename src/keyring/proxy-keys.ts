@@ -40,7 +40,7 @@ export class ProxyKeys {
     return vault.open({ ...place, name: secretName }, (sealed) => publicKeyOf('CURVE_P256', sealed).toString('hex'));
   }
 
-  /** The `X-Stamp` of a request body (client protocol 1.1). @throws {CoordinatorError} NOT_FOUND once it was shredded */
+  /** The `X-Stamp` of a request body (docs/protocol.md, API key stamps). @throws {CoordinatorError} NOT_FOUND once it was shredded */
   stamp(place: Place, body: string): Promise<string> {
     const digest = hash('sha256', body, 'buffer');
     return this.ports.vault.open({ ...place, name: secretName }, (key) => {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 
 /*
  * HMAC (RFC 2104) is two digests over these two blocks. `hash` takes a quarter of the time of `createHmac`, and its text of one
- * character a byte half of that of its Buffer (docs/adr/0126).
+ * character a byte half of that of its Buffer.
  */
 const [blockLength, innerPad, outerPad] = [64, 0x36, 0x5c];
 /** K ⊕ ipad ‖ V ‖ 0 or 1 ‖ key ‖ digest: what every step of RFC 6979 hashes is this or its beginning. */

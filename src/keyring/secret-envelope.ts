@@ -4,7 +4,7 @@ import { openAesGcm } from '../vault/key-encryption.js';
 import { parsePublicKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 
 /*
- * The envelope in which published clients encrypt client secrets (client protocol, section 7.7), in hex: a nonce, an
+ * The envelope in which published clients encrypt client secrets (docs/protocol.md, secrets of clients), in hex: a nonce, an
  * ephemeral P-256 point, a length, and AES-256-GCM ciphertext with its tag.
  */
 

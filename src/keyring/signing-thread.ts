@@ -23,7 +23,7 @@ const mostWaiting = 4_096;
 const heapMib = 64;
 
 /**
- * A thread that signs several digests on P-256, which leaves the main one to others (docs/adr/0126). It is a pool of its own: no
+ * A thread that signs several digests on P-256, which leaves the main one to others (docs/adr/0027). It is a pool of its own: no
  * decoder of what others send shares its memory. Whoever asks takes turns.
  */
 export class SigningThread {

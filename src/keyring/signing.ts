@@ -8,7 +8,7 @@ import { chosenSecp256k1 } from './secp256k1/choose.js';
 import { taprootPrivateKey } from './taproot.js';
 
 /**
- * A signature as the API returns it (client protocol, section 4.3.13): r and s are 64 lower-case hex digits, zero
+ * A signature as the API returns it (docs/protocol.md, signatures): r and s are 64 lower-case hex digits, zero
  * padded, without 0x; v is the recovery id `00` or `01` for ECDSA, `00` for every other scheme.
  */
 export interface Signature {

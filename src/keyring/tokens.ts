@@ -14,7 +14,7 @@ const header = Buffer.from('{"alg":"ES256","typ":"JWT"}').toString('base64url');
 
 /**
  * Our own tokens: session tokens, signed by the notarizer key over a double SHA-256, and verification tokens, signed by
- * the verification-token key (client protocol, sections 1.5 and 8.1). Signatures are deterministic (RFC 6979).
+ * the verification-token key (docs/protocol.md, sessions and verification tokens). Signatures are deterministic (RFC 6979).
  */
 export class Tokens {
   constructor(private readonly keys: InstallationKeys) {}
@@ -103,7 +103,7 @@ export class Tokens {
     }
   }
 
-  /** A read-only session: its public half, and HMAC-SHA-256 of it under a key of the installation (client protocol 8.5). */
+  /** A read-only session: its public half, and HMAC-SHA-256 of it under a key of the installation (docs/protocol.md, read-only sessions). */
   async proveReadSession(publicHalf: string): Promise<string> {
     return `${publicHalf}.${base64Url(await this.readSessionProof(publicHalf))}`;
   }

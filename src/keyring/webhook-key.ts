@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { chosenEd25519 } from './ed25519/choose.js';
 import type { InstallationKeys } from './installation-keys.js';
 
-/** Signs webhook deliveries (client protocol, section 10). */
+/** Signs webhook deliveries (docs/protocol.md, webhooks). */
 export class WebhookKey {
   /**
    * The only public key (RFC 8037), with the members that published clients look for; its id is its thumbprint (RFC

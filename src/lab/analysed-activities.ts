@@ -1,5 +1,5 @@
 import type { Registry } from '../decide/registry.js';
-import { readsResources } from '../decide/question.js';
+import { readsResources } from '../decide/authorization-request.js';
 import { stampsOf, submittersOf } from '../decide/submitters.js';
 
 /** An activity, as far as who may do it depends on it. */

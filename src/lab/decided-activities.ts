@@ -1,5 +1,5 @@
 import type { Registry } from '../decide/registry.js';
-import { readsResources } from '../decide/question.js';
+import { readsResources } from '../decide/authorization-request.js';
 import type { LintActivity } from './lint-subject.js';
 
 /** Every activity that policies decide on, as conditions see it. */

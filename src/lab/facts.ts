@@ -1,6 +1,6 @@
 import { authorize, type Authorization } from '../domain/policy/authorize.js';
 import { isRootPossible } from '../domain/policy/root-quorum.js';
-import type { AuthorizationContext } from '../domain/policy/question.js';
+import type { AuthorizationContext } from '../domain/policy/request-evaluation.js';
 import type { Steps } from '../domain/steps.js';
 import type { Approval, AuthorizationRequest } from '../domain/policy/types.js';
 

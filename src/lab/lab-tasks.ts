@@ -3,13 +3,13 @@ import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import type { WhatIfQuestion, WhatIfResponse } from '../read-models/what-if.js';
 import { eventsOverPort } from '../replay/events-over-port.js';
-import { AskedEvents } from './asked-events.js';
+import { RequestedEvents } from './requested-events.js';
 import { decidedActivities } from './decided-activities.js';
-import { readDraft } from './draft.js';
+import { readDraft } from './parse-draft.js';
 import { lintPolicies, type LintReport } from './lint-policies.js';
 import type { LintSubject } from './lint-subject.js';
 import { minimalApprovers } from './minimal-approvers.js';
-import { toldApprovers, type ToldApprovers, type ToldQuestion } from './told-approvers.js';
+import { approverSetsOf, type ApproverSets, type ApproversTask } from './approver-sets.js';
 import { boundedWhatIf } from './what-if.js';
 
 /* What threads do for the policy lab. */
@@ -17,8 +17,8 @@ import { boundedWhatIf } from './what-if.js';
 const registry = buildRegistry(activities);
 const rules = { environment: registry.policyEnvironment, activities: decidedActivities(registry) };
 
-export function approvers({ asked, tagNames }: ToldQuestion): ToldApprovers {
-  return toldApprovers(minimalApprovers(asked, rules.environment), asked, tagNames);
+export function approvers({ asked, tagNames }: ApproversTask): ApproverSets {
+  return approverSetsOf(minimalApprovers(asked, rules.environment), asked, tagNames);
 }
 
 export function lint(subject: LintSubject): LintReport {
@@ -35,7 +35,7 @@ export interface AskedWhatIf {
 /** @throws {CoordinatorError} as `boundedWhatIf`; INVALID_ARGUMENT for a draft that cannot hold */
 export async function whatIf({ question, head, port }: AskedWhatIf): Promise<WhatIfResponse> {
   const { draft, readsParent, ...rest } = question;
-  const events = new AskedEvents(head, eventsOverPort(port));
+  const events = new RequestedEvents(head, eventsOverPort(port));
   return boundedWhatIf(events, {
     ...rest,
     registry,

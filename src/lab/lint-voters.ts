@@ -26,7 +26,7 @@ const chosen: ReadonlySet<string> = new Set(['Credential.public_key', 'Credentia
 
 const passkeyType = 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR';
 const keyTypes = Object.values(apiKeyCredentialType);
-/** Types of the credentials that users make for themselves, by the verb that makes them (docs/adr/0011). */
+/** Types of the credentials that users make for themselves, by the verb that makes them (docs/adr/0013). */
 const madeBy: ReadonlyMap<string, readonly string[]> = new Map([
   ['STAMP_LOGIN', ['CREDENTIAL_TYPE_LOGIN']],
   ['CREATE_READ_WRITE_SESSION', ['CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256']],

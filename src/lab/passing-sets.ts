@@ -1,5 +1,5 @@
 import type { Ballot } from '../domain/policy/ballot.js';
-import { Question, type AuthorizationContext } from '../domain/policy/question.js';
+import { Question, type AuthorizationContext } from '../domain/policy/request-evaluation.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { Approval, AuthorizationRequest } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';

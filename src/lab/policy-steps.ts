@@ -53,9 +53,9 @@ function isQuorumFirst({ added, changed, quorum }: PolicyChanges, reachesUsers: 
 }
 
 /**
- * The activities that make the changes, in groups; within a group any order will do. After each activity, whatever passes
- * would pass under the policies from before, or under those that there are to be (docs/adr/0096). Where changing a policy in
- * place would open a gap, a copy of what it will say stands in for it until the end.
+ * The activities that make the changes, in groups; within a group any order will do. Each of them may wait for votes, so
+ * after each, whatever passes would pass under the policies from before, or under those that there are to be. Where changing
+ * a policy in place would open a gap, a copy of what it will say stands in for it until the end.
  */
 export function policySteps(changes: PolicyChanges, reachesUsers: ReachesUsers): readonly (readonly PolicyStep[])[] {
   const { tags, quorum } = changes;

@@ -1,6 +1,6 @@
 import { authorize, eligibleApprovers } from '../domain/policy/authorize.js';
 import { ballotOf } from '../domain/policy/ballot.js';
-import type { AuthorizationContext } from '../domain/policy/question.js';
+import type { AuthorizationContext } from '../domain/policy/request-evaluation.js';
 import type { Approval, AuthorizationRequest, PolicyUser, PolicyValue } from '../domain/policy/types.js';
 import type { Counts } from './count-vectors.js';
 import type { LintRules } from './lint-subject.js';

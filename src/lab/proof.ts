@@ -1,12 +1,12 @@
 import { authorizeEach, isDenied, type Authorization } from '../domain/policy/authorize.js';
-import type { Answer, Evaluation, PartQuestion } from '../domain/policy/part-question.js';
-import { Question } from '../domain/policy/question.js';
+import type { Answer, Evaluation, PartQuestion } from '../domain/policy/part-evaluation.js';
+import { Question } from '../domain/policy/request-evaluation.js';
 import { isRootPossible, isRootQuorumMet } from '../domain/policy/root-quorum.js';
 import type { Clause, Policy } from '../domain/policy/types.js';
 import { verdictOf, type Facts, type Verdict } from './facts.js';
 import { onOneLine } from './shown-value.js';
-import type { Room } from './room.js';
-import { tellClause, type ClauseTold } from './told-clause.js';
+import type { Room } from './proof-size-limit.js';
+import { explainClause, type ClauseExplanation } from './clause-explanation.js';
 
 /** The rules, in their order. The first that decides is the decision (docs/reference/policy-language.md). */
 type Rule = 'root-quorum' | 'denials' | 'allows' | 'own-credentials' | 'implicit-denial';
@@ -23,7 +23,7 @@ export interface PolicyTold {
   readonly isAsked: boolean;
   /** The decision rests on it. */
   readonly isDeciding: boolean;
-  readonly clauses: readonly ClauseTold[];
+  readonly clauses: readonly ClauseExplanation[];
 }
 
 /** The decision about one payload, or about the whole request. */
@@ -158,7 +158,7 @@ function policyTold(
   const { policyId, policyName, effect } = policy;
   const { outcome, doubt, error } = answer?.evaluation ?? { outcome: 'OUTCOME_DENY_IMPLICIT' as const };
   const tell = (clause: Clause) =>
-    tellClause({ question, ofPart, policy, clause, isAsked: answer !== undefined }, room);
+    explainClause({ question, ofPart, policy, clause, isAsked: answer !== undefined }, room);
   return {
     policyId,
     policyName: onOneLine(policyName),

@@ -1,7 +1,7 @@
 import type { Ballot } from '../domain/policy/ballot.js';
 import { analyse } from '../domain/policy/consensus-analysis.js';
 import { evaluate, type Scope } from '../domain/policy/evaluate.js';
-import type { Question } from '../domain/policy/question.js';
+import type { Question } from '../domain/policy/request-evaluation.js';
 import type { CheckedExpression } from '../domain/policy/syntax.js';
 import { lettersOf, Tally } from '../domain/policy/tally.js';
 import { thresholdsOf, type ThresholdFormula } from '../domain/policy/threshold-formula.js';

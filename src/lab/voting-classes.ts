@@ -1,6 +1,6 @@
 import { analyse } from '../domain/policy/consensus-analysis.js';
 import type { Scope } from '../domain/policy/evaluate.js';
-import type { Question } from '../domain/policy/question.js';
+import type { Question } from '../domain/policy/request-evaluation.js';
 import type { CheckedExpression } from '../domain/policy/syntax.js';
 import { Tally } from '../domain/policy/tally.js';
 import type { PolicyCredential, PolicyUser } from '../domain/policy/types.js';

@@ -1,6 +1,6 @@
 import { waiting } from '../decide/approvals.js';
-import { policyContext } from '../decide/question.js';
-import { metered } from '../decide/basis.js';
+import { policyContext } from '../decide/authorization-request.js';
+import { metered } from '../decide/decision-context.js';
 import type { Registry } from '../decide/registry.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationView } from '../domain/organization/organization.js';

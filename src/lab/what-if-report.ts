@@ -5,7 +5,7 @@ import type { Came } from '../replay/branch.js';
 import { BranchCounts } from '../replay/branch-counts.js';
 import { compareStates } from '../replay/compare-states.js';
 import type { BranchReport, Ends } from '../replay/branch-report.js';
-import { differing, isSame, type Differing, type Requested, type States } from '../replay/outcome-words.js';
+import { differing, isSame, type Differing, type Requested, type States } from '../replay/outcome-texts.js';
 import { waitingOtherwise, type WaitingOtherwise } from './waiting-otherwise.js';
 
 /** How a request comes out otherwise, the gravest first. */
@@ -69,7 +69,7 @@ export interface ReportRoom {
 }
 
 /** An answer of about a mebibyte. */
-export const answerRoom: ReportRoom = {
+export const responseCapacity: ReportRoom = {
   bytes: {
     'newly-allowed': 400_000,
     'newly-denied': 100_000,

@@ -1,13 +1,13 @@
 import type { Registry } from '../decide/registry.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { Steps } from '../domain/steps.js';
-import type { Draft } from '../read-models/draft.js';
+import type { Draft } from '../read-models/draft-shapes.js';
 import type { BranchOptions, BranchSource } from '../replay/branch-report.js';
 import { branchOff } from '../replay/fork-history.js';
 import { NoSuchBranch } from '../replay/fork-change.js';
-import type { AskedEvents } from './asked-events.js';
-import { HeldDraft } from './draft.js';
-import { answerRoom, WhatIfReport, type ReportRoom, type WhatIf } from './what-if-report.js';
+import type { RequestedEvents } from './requested-events.js';
+import { HeldDraft } from './parse-draft.js';
+import { responseCapacity, WhatIfReport, type ReportRoom, type WhatIf } from './what-if-report.js';
 
 /** Budget of one question to a coordinator, in the thread that answers: about ten seconds. */
 const whatIfSteps = 100_000_000;
@@ -46,11 +46,11 @@ export async function whatIf(
  * The same within the steps and the room of one question.
  * @throws {CoordinatorError} as `whatIf`; INVALID_ARGUMENT if the draft leads where nothing can be folded any more
  */
-export async function boundedWhatIf(events: AskedEvents, options: WhatIfOptions): Promise<WhatIf> {
+export async function boundedWhatIf(events: RequestedEvents, options: WhatIfOptions): Promise<WhatIf> {
   const meter = new Steps(whatIfSteps);
   events.meter = meter;
   try {
-    return await whatIf(events, { ...options, meter, room: answerRoom });
+    return await whatIf(events, { ...options, meter, room: responseCapacity });
   } catch (error) {
     if (!(error instanceof NoSuchBranch)) throw error;
     throw new CoordinatorError('INVALID_ARGUMENT', `with this draft, ${error.message}`);

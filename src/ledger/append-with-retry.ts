@@ -18,6 +18,7 @@ export interface Addition {
 interface Added extends Appended {
   /** The end of the stream now. */
   readonly tail: Tail;
+  readonly ids: readonly string[];
 }
 
 /**
@@ -39,7 +40,7 @@ export async function appendWithRetry(
     if (!addition) return undefined;
     const { events, tail } = seal(stream, addition.tail, addition.facts);
     try {
-      return { ...(await appendOnce(store, stream, events, addition.tail)), tail };
+      return { ...(await appendOnce(store, stream, events, addition.tail)), tail, ids: events.map(({ id }) => id) };
     } catch (error) {
       if (!(error instanceof WrongRevision) || attempt === attempts) throw error;
     }

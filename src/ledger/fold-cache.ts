@@ -6,7 +6,7 @@ import type { LoadedOrganization } from './loaded-organization.js';
 
 /**
  * Estimated memory limit for folded organizations, in bytes: an eighth of a small heap. One with a user and a wallet takes
- * 6 KB (docs/scale.md). A collection of garbage walks what is kept here (docs/adr/0102).
+ * 6 KB (docs/scale.md). Every full garbage collection walks this cache, so it is small.
  */
 const defaultBytes = Math.min(24 * 1024 * 1024, getHeapStatistics().heap_size_limit / 8);
 /** An estimate is reused for this many events. */

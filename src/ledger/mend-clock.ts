@@ -36,7 +36,7 @@ export interface MendedClock {
 }
 
 /**
- * Ends the false time of an organization whose events were recorded with a clock that was ahead (docs/adr/0127): everything that the
+ * Ends the false time of an organization whose events were recorded with a clock that was ahead (docs/adr/0007): everything that the
  * false time could keep alive ends, and then its stream continues at today's time. If it is interrupted, nothing is decided in the
  * organization yet, and running it again continues.
  * @throws {CoordinatorError} NOT_FOUND ORGANIZATION_NOT_FOUND

@@ -58,7 +58,7 @@ export const SNAPSHOTS = Symbol('Snapshots');
 
 /**
  * Folded organizations in files, `<folder>/<organizationId>/<revision>.snapshot`, so that a long stream is not folded
- * from its start again. A cache of this process (docs/adr/0018-snapshots-are-a-cache.md): damaged, foreign and newer files
+ * from its start again. A cache of this process (docs/adr/0022): damaged, foreign and newer files
  * are ignored. Writing goes on in the background, in pieces.
  */
 export class Snapshots {

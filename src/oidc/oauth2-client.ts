@@ -52,7 +52,7 @@ const tokenLifeMs = 5 * 60 * 1000;
 
 const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
 
-/** Asks OAuth 2.0 providers who someone is, and returns that in ID tokens of ours (client protocol, section 8.4). */
+/** Asks OAuth 2.0 providers who someone is, and returns that in ID tokens of ours (docs/protocol.md, OAuth 2.0). */
 export class Oauth2Client {
   constructor(private readonly ports: Ports) {}
 

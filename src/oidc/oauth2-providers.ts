@@ -13,7 +13,7 @@ export interface Oauth2Provider {
 }
 
 /**
- * The providers that clients know by name (client protocol, section 8.4), according to their developer documentation.
+ * The providers that clients know by name (docs/protocol.md, OAuth 2.0), according to their developer documentation.
  */
 export const knownOauth2Providers: Readonly<Record<string, Oauth2Provider>> = {
   OAUTH2_PROVIDER_X: {

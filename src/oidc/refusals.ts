@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { GuardedFetchError } from '../http-client/guarded-request.js';
 
-/** A rejected token, as INVALID_OIDC_TOKEN (client protocol, section 8.3). */
+/** A rejected token, as INVALID_OIDC_TOKEN (docs/protocol.md, OIDC tokens). */
 export function invalidOidcToken(problem: string, cause?: unknown): CoordinatorError {
   return new CoordinatorError('INVALID_ARGUMENT', `INVALID_OIDC_TOKEN: ${problem}`, {
     category: 'INVALID_OIDC_TOKEN',

@@ -25,7 +25,7 @@ export interface OidcIdentity {
 }
 
 /**
- * What a token is presented for (client protocol, section 8.3): to register an identity, or to log in with the key that
+ * What a token is presented for (docs/protocol.md, OIDC tokens): to register an identity, or to log in with the key that
  * the token was requested for. `publicKey` is the hex text as the client sent it, because those exact characters are
  * hashed.
  */

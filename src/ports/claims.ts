@@ -2,7 +2,7 @@ import type { ClaimedIdentifier, Found } from '../domain/organization/claims.js'
 
 export const CLAIMS = Symbol('Claims');
 
-/** Finds sub-organizations by the public identifiers of their users: the read model of claims (docs/adr/0028). */
+/** Finds sub-organizations by the public identifiers of their users: the read model of claims (docs/adr/0016). */
 export interface Claims {
   /**
    * Where an identifier leads for someone who has proved it, once everything up to `position` is known; waits for that,

@@ -55,11 +55,11 @@ export interface KeyringPort {
     readonly curve: Curve;
     readonly addressFormats: readonly AddressFormat[];
   }): Promise<NewPrivateKey>;
-  /** A mnemonic, sealed and signed to the target key (client protocol 7.3). */
+  /** A mnemonic, sealed and signed to the target key (docs/protocol.md, export bundles). */
   exportWallet(wallet: SecretPlace, targetPublicKey: string, language: MnemonicLanguage | undefined): Promise<string>;
   /** 32 bytes of a key, sealed and signed to the target key. `secret` names it in its vault. */
   exportKey(key: SecretPlace & { readonly secret: string }, targetPublicKey: string): Promise<string>;
-  /** A target key for one import, and the signed bundle that gives it to the user's client (client protocol 7.4). */
+  /** A target key for one import, and the signed bundle that gives it to the user's client (docs/protocol.md, import bundles). */
   startImport(input: {
     readonly organizationId: string;
     readonly userId: string;

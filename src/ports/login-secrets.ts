@@ -6,9 +6,9 @@ export interface LoginSecretPort {
   newCode(length: number, alphabet: 'digits' | 'bech32', contact: string): string;
   /** Keyed hash of a code, bound to its OTP, hex. Codes are case-insensitive. */
   hashCode(otpId: string, code: string): Promise<string>;
-  /** A fresh P-256 API key, sealed to a target key (client protocol 7.2). */
+  /** A fresh P-256 API key, sealed to a target key (docs/protocol.md, credential bundles). */
   newApiKey(targetPublicKey: string): Promise<{ readonly publicKey: string; readonly credentialBundle: string }>;
-  /** A target key for one OTP, sealed, and the signed bundle that contains it (client protocol 7.6). */
+  /** A target key for one OTP, sealed, and the signed bundle that contains it (docs/protocol.md, code bundles). */
   startOtpTarget(organizationId: string): Promise<{ readonly vaultId: string; readonly targetBundle: string }>;
   /** What a client has sealed to it. @throws {CoordinatorError} INVALID_ARGUMENT */
   openOtpBundle(

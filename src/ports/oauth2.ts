@@ -3,7 +3,7 @@ import type { SecretPlace } from './keyring.js';
 /** The port for client secrets of OAuth 2.0 applications (see `keyring/oauth-secret.ts`). */
 export interface OauthSecretPort {
   /**
-   * Seals in a new vault, whose id it returns, what the owner has encrypted to this installation (client protocol 7.7).
+   * Seals in a new vault, whose id it returns, what the owner has encrypted to this installation (docs/protocol.md, secrets of clients).
    * @throws {CoordinatorError} INVALID_ARGUMENT
    */
   keep(organizationId: string, encryptedClientSecret: string): Promise<string>;
@@ -14,7 +14,7 @@ export interface Oauth2Port {
   /** @throws {CoordinatorError} INVALID_ARGUMENT OAUTH2_PROVIDER_NOT_CONFIGURED */
   checkProvider(provider: string): void;
   /**
-   * An OIDC token of ours for the person to whom a provider gave the code (client protocol 8.4).
+   * An OIDC token of ours for the person to whom a provider gave the code (docs/protocol.md, OAuth 2.0).
    * @throws {CoordinatorError} INVALID_ARGUMENT, FAILED_PRECONDITION, UNAVAILABLE
    */
   authenticate(asked: {

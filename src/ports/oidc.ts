@@ -1,4 +1,4 @@
-/** An identity that an OpenID provider has vouched for (client protocol, section 8.3). */
+/** An identity that an OpenID provider has vouched for (docs/protocol.md, OIDC tokens). */
 export interface OidcIdentity {
   readonly issuer: string;
   readonly audience: string;

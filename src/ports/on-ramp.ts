@@ -1,7 +1,7 @@
 /** The port for keys of accounts at fiat on-ramps (see `keyring/on-ramp-secrets.ts`). */
 export interface OnRampSecretPort {
   /**
-   * Seals in a new vault, whose id it returns, what the owner has encrypted to this installation (client protocol 7.7).
+   * Seals in a new vault, whose id it returns, what the owner has encrypted to this installation (docs/protocol.md, secrets of clients).
    * @throws {CoordinatorError} INVALID_ARGUMENT
    */
   keep(

@@ -1,4 +1,4 @@
-/** A registration as the client sends it (client protocol, section 1.2); everything base64url. */
+/** A registration as the client sends it (docs/protocol.md, passkey stamps); everything base64url. */
 export interface Registration {
   /** The challenge the client used, at most 256 characters. */
   readonly challenge: string;

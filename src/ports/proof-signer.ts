@@ -1,6 +1,6 @@
 export const PROOF_SIGNER = Symbol('ProofSigner');
 
-/** Signs facts with the key of this boot (client protocol 7.8). */
+/** Signs facts with the key of this boot (docs/protocol.md, app proofs). */
 export interface ProofSigner {
   /** 130 bytes, lower-case hex: identifies the boot. */
   readonly publicKey: string;

@@ -1,4 +1,4 @@
-/** Claims of a verification token (client protocol, section 8.1). `expiresAt` is milliseconds since the epoch. */
+/** Claims of a verification token (docs/protocol.md, verification tokens). `expiresAt` is milliseconds since the epoch. */
 export interface VerificationClaims {
   readonly tokenId: string;
   readonly verificationType: 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS';
@@ -19,7 +19,7 @@ export interface VerificationClaims {
   readonly clockMends?: number;
 }
 
-/** Claims of a session token (client protocol, section 1.5). `expiresAt` is milliseconds since the epoch. */
+/** Claims of a session token (docs/protocol.md, sessions). `expiresAt` is milliseconds since the epoch. */
 export interface SessionClaims {
   readonly userId: string;
   readonly organizationId: string;

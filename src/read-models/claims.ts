@@ -18,7 +18,7 @@ import type { ProjectedEvent, ReadModel } from './read-model.js';
 const claimTables = ['claim_organizations', 'claims', 'claim_streams', 'outranked_claims', 'passkey_counters'];
 
 /**
- * Who has, and who has proved, the public identifiers under a parent (docs/adr/0028). One that has left its
+ * Who has, and who has proved, the public identifiers under a parent (docs/adr/0016). One that has left its
  * organization has no row.
  */
 export const claimsModel: ReadModel = {
@@ -155,7 +155,7 @@ function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): 
       });
     }
     case 'AuthenticatorCreated': {
-      // Its counter is not the passkey's: a registration that nobody attests may be a stranger's (docs/adr/0028).
+      // Its counter is not the passkey's: a registration that nobody attests may be a stranger's (docs/adr/0016).
       const { credentialId, publicKey, authenticatorId, userId } = event.data;
       const passkey = { credentialId, publicKey };
       const claim = passkeyClaim(credentialId, publicKey);
@@ -201,7 +201,7 @@ function forgetLapsed(rows: Rows, at: number): void {
   }
 }
 
-/** Longest lifetime of the key that a client creates only for its sign-up (docs/adr/0028), in seconds. */
+/** Longest lifetime of the key that a client creates only for its sign-up (docs/adr/0016), in seconds. */
 const signUpKeySeconds = 60;
 
 interface NewClaim extends ClaimedIdentifier {

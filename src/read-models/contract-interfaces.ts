@@ -3,13 +3,13 @@ import type { ContractInterface } from '../domain/organization/contract-interfac
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Described, ListOf, Nested, Text, Uuid } from '../wire/fields.js';
 import { defineQuery, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
-import { ListPlaces } from './list-places.js';
+import { ListCursors } from './list-cursors.js';
 import { oldestFirst } from './pages.js';
 import type { Rows } from './database.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
-const places = new ListPlaces({ table: 'contract_interfaces', id: 'interface_id', columns: ['created'] });
+const places = new ListCursors({ table: 'contract_interfaces', id: 'interface_id', columns: ['created'] });
 
 export const contractInterfacesModel: ReadModel = {
   name: 'contract-interfaces',

@@ -43,8 +43,7 @@ export class ReadModelDatabase implements Rows {
     this.database = new Database(file);
     // Losing the last commits costs a replay of them, so there is no need to wait for the disk.
     // The log is copied back in large pieces: rows change in place again and again, and each copy waits for the disk.
-    // 4 MiB of pages: others come from the system's memory for files, which a larger cache only has twice (docs/adr/0103).
-    // Pages of 8 KiB have less room between rows that nothing fits into (docs/adr/0114).
+    // 4 MiB of pages: the system caches the file already. Pages of 8 KiB waste less room between rows.
     const settings =
       `PRAGMA busy_timeout = ${patienceMs}; ` +
       'PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ' +

@@ -113,12 +113,14 @@ export interface QueryDefinition<
   readonly summary: string;
   readonly request: new () => Request;
   readonly response: new () => Response;
-  /** The body may name the parent when the credential lives in one of its sub-organizations (client protocol 1.4). */
+  /** The body may name the parent when the credential lives in one of its sub-organizations (docs/protocol.md, who may stamp what). */
   readonly whereTheCredentialLives?: true;
   /** For members of the root quorum, of the organization or of its parent, and with a stamp only. */
   readonly readsHistory?: true;
   /** Also for users who may vote on the activity that `activityId` of the request names. */
   readonly isForVoters?: true;
+  /** Whether a request is also for everybody who may read the organization. */
+  isForReaders?(request: Request, rows: Rows): boolean;
   answer(request: Request, context: QueryContext): Answered<Response> | Promise<Answered<Response>>;
 }
 

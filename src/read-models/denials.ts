@@ -23,8 +23,16 @@ export const denialsModel: ReadModel = {
 
   project: eachEvent((rows, { organizationId, id, position, revision, at, event }) => {
     if (event.type !== 'ActivityDenied') return;
-    const { details, omittedBefore = 0, ...denial } = event.data;
-    const doc: DenialShape = { denialId: id, ...denial, details, omittedBefore, createdAt: timestamp(at) };
+    const { details, omittedBefore = 0, revision: decidedAt, authority, ...denial } = event.data;
+    const doc: DenialShape = {
+      denialId: id,
+      ...denial,
+      details,
+      omittedBefore,
+      ...(decidedAt === undefined ? {} : { revision: String(decidedAt) }),
+      ...(authority ? { authority: { ...authority, revision: String(authority.revision) } } : {}),
+      createdAt: timestamp(at),
+    };
     const values = [organizationId, position, id, revision, denial.fingerprint, JSON.stringify(doc)];
     rows.run('INSERT OR REPLACE INTO denials VALUES (?, ?, ?, ?, ?, ?)', ...values);
   }),
@@ -36,14 +44,35 @@ export function wasDenied(rows: Rows, organizationId: string, fingerprint: strin
   return rows.get(sql, organizationId, fingerprint) !== undefined;
 }
 
+export type Denial = DenialShape;
+
+/** Whether policies decided it, and no other rule. */
+export function isByPolicies({ details }: Pick<Denial, 'details'>): boolean {
+  return details.some((detail) => 'policyEvaluations' in detail);
+}
+
+/** A denial by its id, with all that was signed. */
+export function denialOf(rows: Rows, organizationId: string, denialId: string): Denial | undefined {
+  const position = positionOf(rows, organizationId, denialId);
+  return position === undefined ? undefined : denialAt(rows, organizationId, position);
+}
+
 /** Revision of an organization's last denial, as far as the rows go; -1 for none. */
 export function denialsRevision(rows: Rows, organizationId: string): number {
   const sql = 'SELECT revision FROM denials WHERE organization_id = ? ORDER BY position DESC LIMIT 1';
   return Number(rows.get(sql, organizationId)?.['revision'] ?? -1);
 }
 
-class DenialShape {
+class DenialAuthorityShape {
   @Uuid()
+  organizationId!: string;
+
+  @Described({ type: 'string' }, { about: 'Last revision of its stream that the denial is based on.' })
+  revision!: string;
+}
+
+class DenialShape {
+  @Uuid({ about: 'explain_activity takes it as activityId, and says why it was denied.' })
   denialId!: string;
 
   @Text({ about: 'Type of the attempted activity, or of the vote.' })
@@ -88,7 +117,22 @@ class DenialShape {
   )
   omittedBefore!: number;
 
-  @Nested(() => TimestampShape)
+  @Described(
+    { type: 'string' },
+    {
+      optional: true,
+      about: "Last revision of the organization's stream that it is based on; absent if an earlier build recorded it.",
+    },
+  )
+  revision?: string;
+
+  @Described({ type: 'integer' }, { optional: true, about: 'Number of the rules that denied it.' })
+  rules?: number;
+
+  @Nested(() => DenialAuthorityShape, { optional: true, about: 'The parent, if its users and policies decided.' })
+  authority?: DenialAuthorityShape;
+
+  @Nested(() => TimestampShape, { about: 'The time of the decision.' })
   createdAt!: TimestampShape;
 
   @Described({ type: 'boolean', const: true }, { optional: true, about: redactedAbout })

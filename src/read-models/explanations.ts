@@ -1,6 +1,9 @@
+import type { DeniedRequest } from '../domain/activity/denial.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { Described, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js';
 import { activityOf } from './activities.js';
+import type { Rows } from './database.js';
+import { denialOf, isByPolicies, type Denial } from './denials.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
 import type { TextPage } from './pages.js';
 
@@ -23,6 +26,15 @@ export interface ProofQuestion {
         readonly parameters: Readonly<Record<string, unknown>>;
         readonly userId: string;
         readonly credentialId: string;
+      }
+    | {
+        readonly kind: 'denial';
+        readonly denial: DeniedRequest;
+        /** Last revision of the organization's stream that it is based on. */
+        readonly revision: number;
+        readonly rules: number | undefined;
+        /** When it was decided, milliseconds since the epoch. */
+        readonly at: number;
       };
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -300,38 +312,52 @@ export interface ProofAnswer {
 }
 
 class ExplainActivityRequest extends OrganizationRequest {
-  @Uuid()
+  @Uuid({ about: 'Its id, or the denialId of a denial.' })
   activityId!: string;
 }
 
 export const explainActivity = defineQuery({
   path: 'explain_activity',
   summary:
-    'Proves the last decision on an activity, or for one that waits how it would be decided now: each policy, each part of its ' +
+    'Proves a denial, the last decision on an activity, or for one that waits how it would be decided now: each policy, each part of its ' +
     'text, the event that set each value, and the smallest changes that would flip it; for members of the root quorum ' +
-    'and users who may vote on it.',
+    'and users who may vote on it, and of a denial for everybody who may list it.',
   request: ExplainActivityRequest,
   response: ExplainActivityResponse,
   readsHistory: true,
   isForVoters: true,
+  // As `list_denials` is.
+  isForReaders: ({ organizationId, activityId }, rows) => denialOf(rows, organizationId, activityId) !== undefined,
   async answer({ organizationId, activityId }, { rows, now, proofs, callerOrganizationId }) {
-    const { decisions, status } = activityOf(rows, organizationId, activityId);
-    const [first] = decisions;
-    if (!first) throw new CoordinatorError('NOT_FOUND', `activity \`${activityId}\` has no decision`);
-    const { authority } = first;
+    const denial = denialOf(rows, organizationId, activityId);
+    const asked = denial ? aboutDenial(denial) : aboutActivity(rows, organizationId, activityId);
+    if ('notExplained' in asked) return asked;
+    const { about, authority } = asked;
     if (authority && authority.organizationId !== callerOrganizationId) {
       return { notExplained: 'the parent’s policies decided: they are for its own members' };
     }
-    return proofs({
-      organizationId,
-      about: {
-        kind: 'activity',
-        activityId,
-        decisions: decisions.length,
-        isWaiting: status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED',
-      },
-      now,
-      ...(authority ? { authority } : {}),
-    });
+    return proofs({ organizationId, about, now, ...(authority ? { authority } : {}) });
   },
 });
+
+type About = Pick<ProofQuestion, 'about' | 'authority'>;
+
+function aboutActivity(rows: Rows, organizationId: string, activityId: string): About {
+  const { decisions, status } = activityOf(rows, organizationId, activityId);
+  const [first] = decisions;
+  if (!first) throw new CoordinatorError('NOT_FOUND', `activity \`${activityId}\` has no decision`);
+  const isWaiting = status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
+  const about = { kind: 'activity', activityId, decisions: decisions.length, isWaiting } as const;
+  return { about, ...(first.authority ? { authority: first.authority } : {}) };
+}
+
+function aboutDenial(listed: Denial): About | { readonly notExplained: string } {
+  const { reason, revision, rules, authority, createdAt, ...denial } = listed;
+  if (!isByPolicies(denial)) return { notExplained: `no policy denied it, but this rule: ${reason}` };
+  if (revision === undefined) {
+    return { notExplained: 'the build that denied it did not record at which revision of the organization it did so' };
+  }
+  const at = Number(createdAt.seconds) * 1_000 + Number(createdAt.nanos) / 1_000_000;
+  const about = { kind: 'denial', denial, revision: Number(revision), rules, at } as const;
+  return { about, ...(authority ? { authority: { ...authority, revision: Number(authority.revision) } } : {}) };
+}

@@ -20,7 +20,7 @@ import { dryRun } from './dry-run.js';
 import { getEvent, listEvents } from './events.js';
 import { explainActivity } from './explanations.js';
 import { denialsModel, listDenials } from './denials.js';
-import { endedVaultsModel } from './ended-vaults.js';
+import { endedVaultsModel } from './destroyed-vaults.js';
 import { lintPolicies } from './lint.js';
 import { invitationsModel, listInvitations } from './invitations.js';
 import { getOauth2Credential, listOauth2Credentials, oauth2CredentialsModel } from './oauth2-credentials.js';

@@ -1,6 +1,6 @@
 import type { Rows } from './database.js';
 import type { ListPage } from './define-query.js';
-import { ListPlaces } from './list-places.js';
+import { ListCursors } from './list-cursors.js';
 import { oldestFirst, type Elements } from './pages.js';
 
 /**
@@ -12,14 +12,14 @@ export class OwnedDocuments<Doc extends object> {
   readonly schema: string;
   /** Names of its tables. */
   readonly tables: readonly string[];
-  private readonly places: ListPlaces;
+  private readonly places: ListCursors;
   private readonly puts: string;
   private readonly reads: string;
   private readonly deletes: string;
 
   /** The names of the table, and of its column of ids, in SQL. */
   constructor(table: string, id: string) {
-    this.places = new ListPlaces({ table, id, columns: ['created'] });
+    this.places = new ListCursors({ table, id, columns: ['created'] });
     this.tables = this.places.tables;
     this.schema = `
     CREATE TABLE ${table} (

@@ -3,7 +3,7 @@ import type { TurnFor } from '../fairness/turns.js';
 import { invalidField, type CoordinatorError } from '../domain/errors.js';
 import type { Row, Rows } from './database.js';
 import type { ListPage, PaginationOptions } from './define-query.js';
-import type { ListPlaces } from './list-places.js';
+import type { ListCursors } from './list-cursors.js';
 
 /** Values of columns; an index has the rows with these values in the order of the list. */
 export type Run = Readonly<Record<string, string>>;
@@ -115,7 +115,7 @@ const keysAtOnce = 256;
  */
 export function oldestFirst<Element extends object>(
   rows: Rows,
-  places: ListPlaces,
+  places: ListCursors,
   organizationId: string,
   options: ListPage = {},
   resource: (row: Row) => Element,

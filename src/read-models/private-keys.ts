@@ -87,7 +87,7 @@ export class PrivateKeyShape {
   imported!: boolean;
 }
 
-/** Client protocol 6.4. Where it is sealed is not disclosed. */
+/** docs/protocol.md, users and resources. Where it is sealed is not disclosed. */
 function privateKeyResource({ vaultId: _vault, createdAt, updatedAt, ...key }: PrivateKey): PrivateKeyShape {
   return { ...key, createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
 }

@@ -82,7 +82,7 @@ export function isBuiltBy(rows: Rows, models: readonly ReadModel[], installation
 const streamPattern = /^(?:organization|denials|webhook-deliveries|claims)-(.+)$/;
 
 /**
- * Raised if earlier checkpoints cannot be trusted. 2: they were of events that may be scavenged (docs/adr/0033). 3: on a full disk
+ * Raised if earlier checkpoints cannot be trusted. 2: they were of events that may be scavenged (docs/adr/0021). 3: on a full disk
  * they were written without their rows.
  */
 const generation = 3;

@@ -8,14 +8,14 @@ import { Metrics } from '../http/metrics.js';
 import { MetricsModule } from '../http/metrics.module.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { UnreadableOrganizations } from '../ledger/unreadable-organizations.js';
-import { CHILD_LOOK_UPS } from '../ports/child-look-ups.js';
+import { CHILD_INDEX } from '../ports/child-index.js';
 import { CLAIMS } from '../ports/claims.js';
 import { CLOCK } from '../ports/clock.js';
 import { ROWS } from './define-query.js';
 import { KNOWN_ACTIVITIES } from '../ports/known-activities.js';
 import { COUNTERS } from '../ports/passkeys.js';
 import type { Rows } from './database.js';
-import { childLookUps, claimLookUps, knownActivities, passkeyCounters } from './look-ups.js';
+import { childIndex, claimIndex, knownActivities, passkeyCounters } from './indexes.js';
 import { PROJECTING, type Projecting } from './projecting.js';
 import { ReadModelRunner } from './runner.js';
 
@@ -47,8 +47,8 @@ import { ReadModelRunner } from './runner.js';
         ),
     },
     { provide: KNOWN_ACTIVITIES, inject: [ReadModelRunner, ROWS], useFactory: knownActivities },
-    { provide: CHILD_LOOK_UPS, inject: [ROWS], useFactory: childLookUps },
-    { provide: CLAIMS, inject: [ReadModelRunner, ROWS, CLOCK], useFactory: claimLookUps },
+    { provide: CHILD_INDEX, inject: [ROWS], useFactory: childIndex },
+    { provide: CLAIMS, inject: [ReadModelRunner, ROWS, CLOCK], useFactory: claimIndex },
     {
       provide: COUNTERS,
       inject: [EVENT_STORE, ReadModelRunner, ROWS, CONFIG, Metrics, LOGGER],
@@ -69,6 +69,6 @@ import { ReadModelRunner } from './runner.js';
         }),
     },
   ],
-  exports: [ROWS, ReadModelRunner, KNOWN_ACTIVITIES, CHILD_LOOK_UPS, CLAIMS, COUNTERS],
+  exports: [ROWS, ReadModelRunner, KNOWN_ACTIVITIES, CHILD_INDEX, CLAIMS, COUNTERS],
 })
 export class ReadModelsModule {}

@@ -5,7 +5,7 @@ import { OneOf, Text, UuidList } from '../wire/fields.js';
 import { authProxyOf } from './auth-proxies.js';
 import type { Rows } from './database.js';
 import { defineQuery, PaginatedRequest } from './define-query.js';
-import { ListPlaces } from './list-places.js';
+import { ListCursors } from './list-cursors.js';
 import { newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 
@@ -22,7 +22,7 @@ type Kind =
   | 'OIDC'
   | 'WALLET_ACCOUNT_ADDRESS';
 
-const places = new ListPlaces({
+const places = new ListCursors({
   table: 'sub_organizations',
   owner: 'parent_id',
   id: 'organization_id',
@@ -228,6 +228,7 @@ const filterTypes = [
   'PHONE_NUMBER',
   'OIDC_TOKEN',
   'OIDC_CLAIMS',
+  'OAUTH_CLAIM',
   'WALLET_ACCOUNT_ADDRESS',
   'PUBLIC_KEY',
 ] as const;
@@ -272,7 +273,9 @@ export const listSuborgs = defineQuery({
       if (owned.organizationIds.length > 0 || !isLinkable(rows, request, identity)) return owned;
       return page(rows, request, 'VERIFIED_EMAIL', identity.verifiedEmail);
     }
-    if (filterType === 'OIDC_CLAIMS') return page(rows, request, 'OIDC', claimedIdentity(required(filterValue)));
+    if (filterType === 'OIDC_CLAIMS' || filterType === 'OAUTH_CLAIM') {
+      return page(rows, request, 'OIDC', claimedIdentity(required(filterValue), filterType));
+    }
     return filterType === undefined ? page(rows, request) : page(rows, request, filterType, required(filterValue));
   },
 });

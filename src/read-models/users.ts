@@ -6,14 +6,14 @@ import { presentMembers } from '../domain/organization/event.js';
 import { ListOf, Nested, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
-import { ListPlaces } from './list-places.js';
+import { ListCursors } from './list-cursors.js';
 import { noElement, oldestFirst, type Elements } from './pages.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 import { endVersions, putVersion, userVersionsSchema, type Placed } from './user-versions.js';
 import { ApiKeyShape, AuthenticatorShape, UserShape } from '../wire/shapes.js';
 
-const userPlaces = new ListPlaces({ table: 'users', id: 'user_id', columns: ['created'] });
-const credentialPlaces = new ListPlaces({
+const userPlaces = new ListCursors({ table: 'users', id: 'user_id', columns: ['created'] });
+const credentialPlaces = new ListCursors({
   table: 'user_credentials',
   id: 'credential_id',
   columns: ['user_id', 'kind', 'created'],

@@ -7,13 +7,13 @@ import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { OwnedDocuments } from './owned-documents.js';
-import { ListPlaces } from './list-places.js';
+import { ListCursors } from './list-cursors.js';
 import { noElement, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
 const wallets = new OwnedDocuments<Wallet>('wallets', 'wallet_id');
-const accountPlaces = new ListPlaces({
+const accountPlaces = new ListCursors({
   table: 'wallet_accounts',
   id: 'wallet_account_id',
   columns: ['wallet_id', 'position', 'place'],

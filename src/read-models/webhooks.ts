@@ -57,7 +57,7 @@ type StatusEvent = Exclude<ActivityEvent, { type: 'AppProofsIssued' }>;
 /**
  * Endpoints and their deliveries: one row for each endpoint and event, created by the event itself. So the rows are
  * both the queue of deliveries and their log, and a restart loses nothing. Of each activity's pending deliveries to an endpoint, only
- * the first has a `retry_at`: looking for what is due never reads those behind it (docs/adr/0119).
+ * the first has a `retry_at`: looking for what is due never reads those behind it.
  *
  * A paused or deleted endpoint begins another queue, and what waits in an earlier one is dropped: its rows stay as they are, since
  * writing them takes seconds for a hundred thousand, and everybody's queries wait for that. Rows that wait for nothing have queue 0.

@@ -1,6 +1,6 @@
 import { Described, ListOf, Nested, OneOf, Text, TextList, Uuid, Whole } from '../wire/fields.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
-import { Draft } from './draft.js';
+import { Draft } from './draft-shapes.js';
 
 /** What would have become of an organization, asked of another thread. */
 export interface WhatIfQuestion {

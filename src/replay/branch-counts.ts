@@ -1,5 +1,5 @@
 import type { Came } from './branch.js';
-import { whyOtherwise, type Requested, type States } from './outcome-words.js';
+import { whyOtherwise, type Requested, type States } from './outcome-texts.js';
 
 /** Counts what comes out on a branch as it was recorded, and what cannot be decided there. */
 export abstract class BranchCounts {

@@ -1,15 +1,15 @@
-import type { Prepared, Voter } from '../decide/basis.js';
+import type { Prepared, Voter } from '../decide/decision-context.js';
 import { activityVersion, type Registry } from '../decide/registry.js';
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { EventReader } from '../ledger/event-store.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
-import { askedAgain, askedOf, askedSafely } from './asked.js';
+import { askedAgain, askedOf, askedSafely } from './recorded-requests.js';
 import { isDenied, type Asked, type Branch, type Came, type HeldFacts, type Terms } from './branch.js';
 import type { Deciding } from './deciding-events.js';
 import { LaterEffects } from './later-effects.js';
 import { ParentFolds } from './parent-folds.js';
-import { authorityOf, preparation } from './recorded-basis.js';
+import { authorityOf, preparation } from './recorded-context.js';
 
 /** What requests of a history are decided from. */
 export interface DecisionSource {

@@ -4,7 +4,7 @@ import type { Steps } from '../domain/steps.js';
 import type { EventReader } from '../ledger/event-store.js';
 import type { Came, HeldFacts } from './branch.js';
 import type { Change } from './fork-change.js';
-import type { Requested, States } from './outcome-words.js';
+import type { Requested, States } from './outcome-texts.js';
 
 export interface BranchOptions {
   readonly organizationId: string;

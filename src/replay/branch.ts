@@ -1,12 +1,12 @@
 import { isMap } from 'node:util/types';
 import {
   ReadFirst,
-  type Basis,
+  type DecisionContext,
   type Prepared,
   type Submission,
   type DecisionResult,
   type Voter,
-} from '../decide/basis.js';
+} from '../decide/decision-context.js';
 import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
 import { decideSubmit } from '../decide/submit.js';
@@ -54,11 +54,11 @@ export interface Asked {
     | { readonly kind: 'vote'; readonly activityId?: string; readonly fingerprint: string };
   readonly vote: Vote;
   /** The same request may be decided on several states, in which different users may have stamped it. */
-  voterIn(basis: Basis): Voter;
+  voterIn(basis: DecisionContext): Voter;
 }
 
 /** What a request is decided by, besides the state. */
-export type Terms = Pick<Basis, 'now' | 'limits' | 'revision'>;
+export type Terms = Pick<DecisionContext, 'now' | 'limits' | 'revision'>;
 
 /** What a decision takes besides what policies do: applying it, and comparing it with the record. */
 const stepsBeside = 2_000;
@@ -111,7 +111,7 @@ export class Branch {
    */
   decide(asked: Asked, terms: Terms, given: Prepared): Came {
     const { organization, registry, meter } = this;
-    const basis: Basis = { registry, organization, ...terms };
+    const basis: DecisionContext = { registry, organization, ...terms };
     if (!meter) return this.decideOn(basis, asked, given);
     const steps = new Steps(decisionSteps);
     const reading = new Steps();
@@ -127,7 +127,7 @@ export class Branch {
   }
 
   /** @throws {ReadFirst} if the basis limits what is read in place */
-  private decideOn(basis: Basis, asked: Asked, given: Prepared): Came {
+  private decideOn(basis: DecisionContext, asked: Asked, given: Prepared): Came {
     const { organization, registry, now } = basis;
     const { vote, what } = asked;
     try {

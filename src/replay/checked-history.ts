@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Founding } from '../decide/found-organization.js';
 import { isSealed } from '../domain/sealable.js';
-import { fingerprintOf } from '../decide/fingerprint.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { Registry } from '../decide/registry.js';
 import { denialStream, longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
@@ -21,10 +21,10 @@ import { CheckedStamps, type StampVerifier } from './checked-stamps.js';
 import { foldTo } from './fold-to.js';
 import { NotDecidable, Redeciding } from './decide-again.js';
 import { decidingTypes, eventOf, type Deciding } from './deciding-events.js';
-import type { Kept } from './kept-progress.js';
+import type { Kept } from './saved-progress.js';
 import { difference, messageOf, type Finding } from './finding.js';
 import { followedOrganizations, type Followed, type Place } from './followed-organization.js';
-import type { ParentAt } from './recorded-basis.js';
+import type { ParentAt } from './recorded-context.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { isKeyOf, SignedBoots, SignedPasskeys } from './signed-facts.js';
 import { ownText, Spill, SpilledSet, type SpilledMap } from './spill.js';
@@ -123,7 +123,7 @@ export class History {
     }
   }
 
-  /** Imported by a test harness (docs/adr/0065). */
+  /** Imported by a test harness (docs/adr/0029). */
   private get isImported(): boolean {
     return this.installed?.imported !== undefined;
   }
@@ -367,7 +367,7 @@ export class History {
     vote: Vote,
     isKnown: boolean,
   ): Promise<void> {
-    // The identical body from another user counts as that user's vote (client protocol 2.5).
+    // The identical body from another user counts as that user's vote (docs/protocol.md, fingerprints).
     if (!this.words.add(JSON.stringify([organizationId, vote.fingerprint, vote.userId]))) {
       this.found(recorded, `the same signed request of the same user, ${vote.fingerprint}, is recorded twice`);
     }
@@ -386,8 +386,10 @@ export class History {
   private async checkDenial(recorded: RecordedEvent): Promise<void> {
     const denial = recorded.data as DenialEvent['data'];
     const isRedacted = this.isRedacted(recorded);
-    const isWhole = fingerprintOf(Buffer.from(denial.message)) === denial.fingerprint;
-    const problem = isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(recorded, isWhole);
+    const isWhole = fingerprintOf(denial.message) === denial.fingerprint;
+    const problem =
+      this.problemWithBasis(recorded.stream, denial) ??
+      (isRedacted || isSealed(denial.message) ? undefined : this.problemWithDenial(recorded, isWhole));
     if (problem !== undefined) this.found(recorded, problem);
     if (!this.isImported && !(await this.isByUser(recorded))) {
       this.found(recorded, `the key that stamped it never was one of user \`${denial.userId}\``);
@@ -402,6 +404,18 @@ export class History {
       { denial: { message, publicKey, signature, scheme } },
       'the stamp of a denied request',
     );
+  }
+
+  /** A denial is recorded after the state that it is based on. */
+  private problemWithBasis(stream: string, { revision, authority }: DenialEvent['data']): string | undefined {
+    if (revision === undefined) return undefined;
+    const own = { organizationId: stream.slice(denialStream('').length), revision };
+    for (const basis of authority ? [own, authority] : [own]) {
+      const end = this.chains.endOf(organizationStream(basis.organizationId))?.revision ?? -1;
+      if (Number.isSafeInteger(basis.revision) && basis.revision >= 0 && basis.revision <= end) continue;
+      return `it is based on revision ${basis.revision} of organization \`${basis.organizationId}\`, which then ended at ${end}`;
+    }
+    return undefined;
   }
 
   /** What a denial says besides the stamped body has to follow from it. */

@@ -1,5 +1,5 @@
 import { errorMessage } from '../domain/errors.js';
-import type { Basis } from '../decide/basis.js';
+import type { DecisionContext } from '../decide/decision-context.js';
 import type { Registry } from '../decide/registry.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import { isLimitsSet } from '../domain/organization/limits.js';
@@ -9,7 +9,7 @@ import { isOfMend } from '../ledger/mend-clock.js';
 import { fold, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { checkRules, decidingTypes, eventOf, limitsOf, type Deciding } from './deciding-events.js';
 import { again, type Redecided } from './decision-again.js';
-import type { ParentAt } from './recorded-basis.js';
+import type { ParentAt } from './recorded-context.js';
 
 /** What is recorded as a decision cannot be one: `cause` says why. */
 export class NotDecidable extends Error {
@@ -120,7 +120,7 @@ export class Redeciding {
     if (!isLimitsSet({ ...limits?.organization, ...limits?.subOrganizations })) {
       throw new Error(`revision ${recorded.revision} was decided with limits that nobody can set`);
     }
-    const basis: Basis = {
+    const basis: DecisionContext = {
       registry: this.registry,
       organization,
       revision,

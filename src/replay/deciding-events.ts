@@ -1,4 +1,4 @@
-import type { Basis } from '../decide/basis.js';
+import type { DecisionContext } from '../decide/decision-context.js';
 import type { ActivityEvent } from '../domain/activity/events.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import { organizationEvent, type OrganizationEvent } from '../domain/organization/organization.js';
@@ -49,7 +49,7 @@ export function checkRules(event: Deciding, revision: number): void {
 }
 
 /** The limits that were set at the time of a decision, if any. */
-export function limitsOf(event: Deciding): Pick<Basis, 'limits'> {
+export function limitsOf(event: Deciding): Pick<DecisionContext, 'limits'> {
   const limits = event.type === 'ActivityRejected' ? undefined : event.data.decision.limits;
   return limits ? { limits } : {};
 }

@@ -1,6 +1,6 @@
 import { proofOf } from '../decide/app-proofs.js';
-import type { Basis, DecisionResult, Submission, Voter } from '../decide/basis.js';
-import { fingerprintOf } from '../decide/fingerprint.js';
+import type { DecisionContext, DecisionResult, Submission, Voter } from '../decide/decision-context.js';
+import { fingerprintOf } from '../stamps/fingerprint.js';
 import { activityVersion, newestIntent } from '../decide/registry.js';
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
@@ -13,8 +13,8 @@ import type { ProofSigner } from '../ports/proof-signer.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { validateParameters } from '../wire/validate.js';
 import { plain, type Deciding } from './deciding-events.js';
-import { authorityOf, preparation, voterOf, type ParentAt } from './recorded-basis.js';
-import { inRecordedWords } from './recorded-words.js';
+import { authorityOf, preparation, voterOf, type ParentAt } from './recorded-context.js';
+import { withRecordedMessage } from './recorded-messages.js';
 
 /** What history says about one decision, and the result of deciding it again. Events as plain JSON, type and data. */
 export interface Redecided {
@@ -44,7 +44,7 @@ export interface RecordedDecision {
  * @throws {Error} if what is recorded cannot be a decision
  */
 export function again(
-  basis: Basis,
+  basis: DecisionContext,
   { event, effects, issued, revision, metadata, link }: RecordedDecision,
   parentAt: ParentAt,
 ): Redecided {
@@ -53,7 +53,7 @@ export function again(
   const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
   const voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
   // Parts replaced in an export match no fingerprint; `verify` accepts such events only from an import.
-  if (!redacted && fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
+  if (!redacted && fingerprintOf(vote.message) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
   checkVoteFacts(event, metadata);
@@ -63,7 +63,7 @@ export function again(
       : voteAgain(basis, event, effects, voter);
   if (result === 'prepare-first') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
   const recorded: OrganizationEvent[] = [event, ...effects];
-  const made = [...inRecordedWords(result.events.map(plain), recorded)];
+  const made = [...withRecordedMessage(result.events.map(plain), recorded)];
   if (link !== undefined) {
     const links = { organization: link, parent: authority?.hash };
     recorded.push(...issued);
@@ -96,7 +96,7 @@ function checkVoteFacts({ type, data: { activityId, vote } }: Deciding, metadata
 }
 
 function submitAgain(
-  basis: Basis,
+  basis: DecisionContext,
   { data }: Extract<Deciding, { type: 'ActivitySubmitted' }>,
   effects: readonly OrganizationEvent[],
   voter: Voter,
@@ -131,7 +131,7 @@ function submitAgain(
 }
 
 function voteAgain(
-  basis: Basis,
+  basis: DecisionContext,
   event: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
   effects: readonly OrganizationEvent[],
   voter: Voter,
@@ -150,10 +150,10 @@ function voteAgain(
 }
 
 /**
- * A body may name the organization that it is recorded in, or its parent (client protocol 1.4).
+ * A body may name the organization that it is recorded in, or its parent (docs/protocol.md, who may stamp what).
  * @param found for a submit, why it is here although its body names the parent
  */
-function checkSignedFor({ organization }: Basis, signedFor: unknown, found?: Found): void {
+function checkSignedFor({ organization }: DecisionContext, signedFor: unknown, found?: Found): void {
   const { organizationId, parentOrganizationId } = organization;
   const named = typeof signedFor === 'string' ? signedFor.toLowerCase() : signedFor;
   const isOwn = named === organizationId.toLowerCase();
@@ -166,7 +166,7 @@ function checkSignedFor({ organization }: Basis, signedFor: unknown, found?: Fou
 
 /** A signed vote names its activity and agrees with the event; or it is the body that is voted on. */
 function checkWord(
-  basis: Basis,
+  basis: DecisionContext,
   { type, data: { vote } }: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
   open: OpenActivity,
 ): void {

@@ -1,13 +1,13 @@
 import { decodingSteps, decisionSteps, Steps } from '../domain/steps.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
-import type { Evaluation } from '../domain/policy/part-question.js';
+import type { Evaluation } from '../domain/policy/part-evaluation.js';
 import { withTheRest } from '../domain/policy/policy-set.js';
-import { ReadFirst, type Basis, type Voter } from '../decide/basis.js';
+import { ReadFirst, type DecisionContext, type Voter } from '../decide/decision-context.js';
 import { askedBySubmit, askedByVotes, outcomesAsked, type Asked } from '../decide/explain.js';
 import { explainedOutcomes, type ExplainedOutcome } from '../decide/refusals.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
 import { hasOurRules, type Deciding } from './deciding-events.js';
-import { voterOf } from './recorded-basis.js';
+import { voterOf } from './recorded-context.js';
 
 /** An event with a decision by policies: what a user asked for or approved. */
 type DecidedByPolicies = Exclude<Deciding, { type: 'ActivityRejected' }>;
@@ -74,7 +74,7 @@ function outcomesAgain(decided: DecidedOn, limited: AskedWith): readonly Explain
 }
 
 /** The meters of a decision. */
-export type AskedWith = Pick<Basis, 'steps' | 'reading'>;
+export type AskedWith = Pick<DecisionContext, 'steps' | 'reading'>;
 
 /**
  * What policies were asked in a recorded decision.
@@ -85,7 +85,7 @@ export function questionAgain(
   { registry, event, organization, revision, at, authority }: DecidedOn,
   limited: AskedWith,
 ): Asked {
-  const basis: Basis = { registry, organization, revision, now: at, ...limited };
+  const basis: DecisionContext = { registry, organization, revision, now: at, ...limited };
   const { vote, activityId } = event.data;
   const voter: Voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
   if (event.type === 'ActivitySubmitted') {

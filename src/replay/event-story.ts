@@ -10,12 +10,12 @@ import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledge
 import { compareStates, type StateChange } from './compare-states.js';
 import { NotDecidable, Redeciding } from './decide-again.js';
 import { eventOf, rulesOf } from './deciding-events.js';
-import type { ParentAt } from './recorded-basis.js';
+import type { ParentAt } from './recorded-context.js';
 import { reasonsOf } from './decision-reasons.js';
 import { noEventsOf } from './find-organization.js';
 import { foldTo } from './fold-to.js';
 import type { OrganizationReplay } from './organization-replay.js';
-import { reasonsSteps } from './tell-reasons.js';
+import { reasonsSteps } from './reasons-task.js';
 import { problemWith } from './verify-vote.js';
 import { messageOf } from './finding.js';
 import { SignedPasskeys } from './signed-facts.js';

@@ -2,7 +2,7 @@ import type { Registry } from '../decide/registry.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventReader } from '../ledger/event-store.js';
-import { streamsIn } from './everything.js';
+import { streamsIn } from './all-events.js';
 import { HistoryLines, streamsOf, type HistoryEvent, type HistoryHeader } from './history-file.js';
 import { dataOf, isWithheld } from './live-secrets.js';
 import { Redactor } from './redact.js';

@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
-import { everythingIn } from './everything.js';
+import { allEvents } from './all-events.js';
 
 const organizationName = /^organization-(.+)$/;
 
@@ -22,7 +22,7 @@ async function organizationOf(
   store: EventReader,
   fits: (event: RecordedEvent) => boolean,
 ): Promise<string | undefined> {
-  for await (const event of everythingIn(store)) {
+  for await (const event of allEvents(store)) {
     const organizationId = organizationName.exec(event.stream)?.[1];
     if (organizationId !== undefined && fits(event)) return organizationId;
   }

@@ -3,7 +3,7 @@ import { fold, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-o
 import { organizationStream, type Organization, type OrganizationView } from '../domain/organization/organization.js';
 import type { EventReader } from '../ledger/event-store.js';
 import type { Point } from '../read-models/states.js';
-import { isBy } from './points.js';
+import { isBy } from './point-reached.js';
 
 /**
  * An organization as of a revision of its stream, with the chain verified so far.

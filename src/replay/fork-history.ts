@@ -4,7 +4,7 @@ import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { isSameAppend } from '../read-models/events.js';
 import { CutShort, type BranchOptions, type BranchReport, type BranchSource, type Ends } from './branch-report.js';
 import { decidingTypes } from './deciding-events.js';
-import { streamsIn } from './everything.js';
+import { streamsIn } from './all-events.js';
 import { Fork } from './fork.js';
 import { ForkReport, type Forked } from './fork-report.js';
 

@@ -4,7 +4,7 @@ import { BranchCounts } from './branch-counts.js';
 import { compareStates, type StateChange } from './compare-states.js';
 import { keptState } from './fold-to.js';
 import { isEvent, type Change } from './fork-change.js';
-import { differing, isSame, said, type Differing, type Requested, type States } from './outcome-words.js';
+import { differing, isSame, said, type Differing, type Requested, type States } from './outcome-texts.js';
 import { allThings } from './state-things.js';
 
 /** A request with a different outcome on the branch. */

@@ -4,14 +4,14 @@ import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { fold, nothingLoaded } from '../ledger/loaded-organization.js';
-import { askedFor, asking } from './asked.js';
+import { askedFor, asking } from './recorded-requests.js';
 import { Branch, eventsOf, isDenied, isSubmitted, type Came, type HeldFacts, type Terms } from './branch.js';
 import { BranchDecisions } from './branch-decisions.js';
 import type { BranchOptions, BranchReport, BranchSource, Ends } from './branch-report.js';
 import { checkRules, decidingTypes, eventOf, isDeciding, limitsOf, timeOf, type Deciding } from './deciding-events.js';
 import { editedEvent, isEvent, NoSuchBranch, type Change } from './fork-change.js';
-import type { Requested } from './outcome-words.js';
-import { checkReached } from './points.js';
+import type { Requested } from './outcome-texts.js';
+import { checkReached } from './point-reached.js';
 
 /** A history while it is read, and beside it the branch on which it is decided again. */
 export class Fork {

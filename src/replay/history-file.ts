@@ -6,6 +6,7 @@ import { GENESIS_HASH, verifyChain } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { unchainedProblem } from '../ledger/unchained.js';
 import { parseWholeJson } from '../wire/strict-json.js';
+import { asJson } from '../wire/terminal-json.js';
 import { isRecordedId } from '../domain/uuid.js';
 
 /**
@@ -85,7 +86,8 @@ export class HistoryLines {
   }
 
   private line(value: object): string {
-    const line = `${JSON.stringify(value)}\n`;
+    // Also written to terminals, which must not change a line that the hash covers.
+    const line = `${asJson(value)}\n`;
     this.hash.update(line);
     return line;
   }

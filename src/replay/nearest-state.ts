@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../ledger/event-store.js';
 import { confirm, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { noteTime } from '../ledger/recorded-time.js';
 import type { Point } from '../read-models/states.js';
-import { isBy } from './points.js';
+import { isBy } from './point-reached.js';
 
 /** A state that the stream has confirmed, with the last event that it is made of. */
 export interface Confirmed {

@@ -7,7 +7,7 @@ import type { Point } from '../read-models/states.js';
 import { decidingTypes } from './deciding-events.js';
 import { foldToPoint, keptState } from './fold-to.js';
 import type { Confirmed } from './nearest-state.js';
-import { checkReached } from './points.js';
+import { checkReached } from './point-reached.js';
 import type { ReplayCache } from './replay-cache.js';
 
 /** Events between two kept states: folding so many takes a fraction of a second. */

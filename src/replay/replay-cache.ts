@@ -29,7 +29,7 @@ const version = 1;
 const digestLength = 32;
 
 /**
- * What passes over histories have left in files, so that the next one begins where it ended (docs/adr/0079). A state is used
+ * What passes over histories have left in files, so that the next one begins where it ended (docs/adr/0022). A state is used
  * only where the stream has the event, by its link in the chain, that the state ends with. May be deleted at any time; what
  * cannot be read or written is done without.
  */

@@ -60,7 +60,7 @@ async function verifyDenial({ message, publicKey, signature, scheme }: DeniedSta
   await verifyApiKeyStamp({ kind: 'api-key', scheme: made, publicKey, signature }, Buffer.from(message));
 }
 
-/** An attested stamp is by a P-256 key that a token vouches for (client protocol 1.3). */
+/** An attested stamp is by a P-256 key that a token vouches for (docs/protocol.md, attested stamps). */
 function apiKeyScheme(scheme: string): ApiKeyScheme {
   return (scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256' ? 'SIGNATURE_SCHEME_TK_API_P256' : scheme) as ApiKeyScheme;
 }

@@ -1,8 +1,8 @@
 import type { Registry } from '../decide/registry.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { CheckedVaults } from './checked-vaults.js';
-import { everythingIn } from './everything.js';
-import type { KeptProgress } from './kept-progress.js';
+import { allEvents } from './all-events.js';
+import type { SavedProgress } from './saved-progress.js';
 import { hasHead, type SavedHeads } from './saved-heads.js';
 import { StampThread } from './stamp-thread.js';
 import { problemWith } from './verify-vote.js';
@@ -30,7 +30,7 @@ export interface VerifyOptions {
   /** Verify stamps in a separate thread, which pays off from a few hundred stamps on. */
   readonly threads?: boolean;
   /** Where it saves its progress, and continues from after an interruption. */
-  readonly progress?: KeptProgress;
+  readonly progress?: SavedProgress;
   /** Heads of an earlier verification, which the streams must go on from; those of this one replace them if nothing is wrong. */
   readonly heads?: SavedHeads | undefined;
   /** Heads of an earlier verification: stamps and decisions are checked of later events only. */
@@ -74,7 +74,7 @@ export async function verifyHistory(
     let events = 0;
     let eventsSince = 0;
     let before: RecordedEvent | undefined;
-    for await (const recorded of everythingIn(store)) {
+    for await (const recorded of allEvents(store)) {
       await onEvent?.(recorded);
       vaults.take(recorded);
       for (const one of compared) one.take(recorded);

@@ -3,7 +3,7 @@ import { base64Text, readStrings, unreadable } from './header.js';
 import { normalizePublicKey } from './keys.js';
 import type { ApiKeyStamp } from './verify.js';
 
-/** What vouches for the key of an attested stamp (client protocol, section 1.3). */
+/** What vouches for the key of an attested stamp (docs/protocol.md, attested stamps). */
 export type AttestedScheme = 'STAMP_ATTESTED_SCHEME_P256_VERIFICATION_TOKEN' | 'STAMP_ATTESTED_SCHEME_P256_OIDC';
 
 const schemes: readonly string[] = [

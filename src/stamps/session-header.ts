@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { singleHeader, unreadable } from './header.js';
 
-/** Header `X-Session`, parsed but not verified (client protocol, section 8.5). */
+/** Header `X-Session`, parsed but not verified (docs/protocol.md, read-only sessions). */
 export interface SessionHeader {
   readonly kind: 'session';
   readonly token: string;

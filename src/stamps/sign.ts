@@ -57,7 +57,7 @@ export function apiKeyPairFromPrivate(privateKeyHex: string, curve: ApiKeyCurve 
 }
 
 /**
- * Stamps a request body (client protocol, section 1.1): send the same bytes with the header. Deterministic (RFC 6979,
+ * Stamps a request body (docs/protocol.md, API key stamps): send the same bytes with the header. Deterministic (RFC 6979,
  * RFC 8032), always low s. By default, the plain scheme of the key's curve.
  */
 export function stampBody(
@@ -73,7 +73,7 @@ export function stampBody(
   return { headerName: 'X-Stamp', headerValue: stampHeader({ publicKey: key.publicKey, scheme, signature }) };
 }
 
-/** The value of `X-Stamp` for a signature over the body (client protocol, section 1.1): key and DER signature in hex. */
+/** The value of `X-Stamp` for a signature over the body (docs/protocol.md, API key stamps): key and DER signature in hex. */
 export function stampHeader(stamp: { publicKey: string; scheme: ApiKeyScheme; signature: string }): string {
   const { publicKey, scheme, signature } = stamp;
   return Buffer.from(JSON.stringify({ publicKey, scheme, signature })).toString('base64url');

@@ -47,7 +47,7 @@ export class ReadGuard implements CanActivate {
 
 async function verifiedStamp(request: FastifyRequest): Promise<Stamp> {
   const stamp = readStamp(request.headers);
-  // The thread that verifies gets a copy of the body: several large ones that arrive together are not copied in one turn.
+  // A large body is hashed on this thread: several that arrive together are not hashed in one turn.
   await turnOfLarge(request);
   if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, rawBody(request), request.caller.network);
   if (stamp.kind === 'attested') await verifyApiKeyStamp(signatureOf(stamp), rawBody(request), request.caller.network);

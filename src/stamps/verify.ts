@@ -10,14 +10,14 @@ import { base64Text, decodeBase64, readStrings, singleHeader, unreadable } from 
 import { apiKeyObject, normalizePublicKey } from './keys.js';
 import { compactSignature, ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
 
-/** The schemes of an API key stamp (client protocol, section 1.1). */
+/** The schemes of an API key stamp (docs/protocol.md, API key stamps). */
 export type ApiKeyScheme =
   | 'SIGNATURE_SCHEME_TK_API_P256'
   | 'SIGNATURE_SCHEME_TK_API_SECP256K1'
   | 'SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191'
   | 'SIGNATURE_SCHEME_TK_API_ED25519';
 
-/** Every scheme of a user's own credentials; also the `scheme` of a vote (client protocol, section 2.3). */
+/** Every scheme of a user's own credentials; also the `scheme` of a vote (docs/protocol.md, votes). */
 export type StampScheme = ApiKeyScheme | 'SIGNATURE_SCHEME_TK_WEBAUTHN';
 
 /** The curve of a scheme's key: a credential matches a stamp only if both key and curve are equal. */

@@ -84,8 +84,7 @@ export function checkWebAuthnChallenge(stamp: WebAuthnStamp, body: Uint8Array): 
 }
 
 /**
- * Verifies a passkey stamp over these body bytes by this passkey (WebAuthn level 3, section 7.2; client protocol,
- * section 1.2). The user must be present; user verification is reported, not required. Throws UNAUTHENTICATED
+ * Verifies a passkey stamp over these body bytes by this passkey (WebAuthn level 3, section 7.2; docs/protocol.md, passkey stamps). The user must be present; user verification is reported, not required. Throws UNAUTHENTICATED
  * SIGNATURE_INVALID naming the check that failed; returns the counter to store, which is not judged here (`isStaleCounter`).
  */
 export function verifyWebAuthnStamp(

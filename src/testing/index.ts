@@ -3,6 +3,7 @@ export {
   ports,
   startCoordinator,
   type Port,
+  type RecordedOrganizationEvent,
   type StartOptions,
   type TestCoordinator,
   type TestUser,

@@ -1,5 +1,6 @@
 import { ApiError, type StampingClient } from '../client/stamping-client.js';
 import type { ActivityEnvelope } from '../wire/envelope.js';
+import type { EventData, EventType } from '../client/recorded-events.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 
 /** What jest and vitest pass a matcher as `this`. */
@@ -26,6 +27,13 @@ interface PolicyEvaluation {
   readonly clause?: { readonly name: string; readonly text: string; readonly outcome: string };
 }
 
+/** Some members of a value, each with its value or an asymmetric matcher such as `expect.any(String)`. */
+type Expected<Value> = Value extends readonly unknown[]
+  ? Value
+  : Value extends object
+    ? { readonly [Name in keyof Value]?: Expected<Value[Name]> }
+    : Value;
+
 /** The types of the matchers, for extending those of jest or vitest (docs/how-to/test-with-the-harness.md). */
 export interface CountersignMatchers<Returned = unknown> {
   /** The activity is completed. Takes an activity, or a promise of one. */
@@ -35,7 +43,7 @@ export interface CountersignMatchers<Returned = unknown> {
   /** The request is denied; by a DENY with this name or id, if one is given. */
   toBeDeniedBy(policy?: string): Promise<Returned>;
   /** The coordinator has recorded an event of this type, with at least these members in its data. */
-  toHaveRecorded(type: string, data?: object): Promise<Returned>;
+  toHaveRecorded<Type extends EventType>(type: Type, data?: Expected<EventData<Type>>): Promise<Returned>;
 }
 
 /** Someone who may be able to approve an activity: a `TestUser`. */

@@ -8,7 +8,7 @@ import { createCoordinator, type Coordinator } from '../app/create-coordinator.j
 import { readConfig, type Config } from '../config/config.js';
 import { refuseMisspelled } from '../config/environment.js';
 import { install, type RootCredentials } from '../app/installation.js';
-import { organizationStream } from '../domain/organization/organization.js';
+import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
 import { StoreUnavailable, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
 import { openEventStore, recordsFormat } from '../ledger/stores/open-event-store.js';
 import { recordFormat } from '../ledger/store-format.js';
@@ -27,7 +27,7 @@ import { KeyEncryptionError, LocalKeyEncryption, type KeyEncryption } from '../v
 import { Vault } from '../vault/vault.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
 import { importHistory, readImport, type Imported, type ReadHistory } from './import-history.js';
-import { KeptMessages } from './kept-messages.js';
+import { CapturedMessages } from './captured-messages.js';
 import { ActivityClient, type ParametersOf } from '../client/activity-client.js';
 import { WebhookSink, type DeliveredWebhook } from './webhook-sink.js';
 
@@ -69,6 +69,9 @@ export interface TestUser {
   readonly key: ApiKeyPair;
   readonly client: ActivityClient;
 }
+
+/** An event of an organization as it was recorded: its `type` tells what `data` is. */
+export type RecordedOrganizationEvent = Omit<RecordedEvent, 'type' | 'data'> & OrganizationEvent;
 
 /** A message to a person. */
 interface SentMessage {
@@ -142,8 +145,10 @@ export interface TestCoordinator extends AsyncDisposable {
   clientFor(key: ApiKeyPair, organizationId?: string): ActivityClient;
   /** A new key pair, derived from the seed. */
   newKey(): ApiKeyPair;
-  /** Everything recorded in a stream (default: the organization's) from a revision on (default: 0), in order. */
-  events(stream?: string, from?: number): Promise<readonly RecordedEvent[]>;
+  /** Everything recorded in the organization's stream, in order. */
+  events(): Promise<readonly RecordedOrganizationEvent[]>;
+  /** Everything recorded in a stream from a revision on (default: 0), in order. */
+  events(stream: string | undefined, from?: number): Promise<readonly RecordedEvent[]>;
   /** Everything recorded in the whole store, in order, except what was shredded. */
   recorded(): Promise<readonly RecordedEvent[]>;
   /** Number of appends and deletions requested from the store since the start or the last restart. */
@@ -223,7 +228,7 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
     clock: new SteeredClock(at, failing),
     randomness: new FailingRandomness(seed, failing),
     kek: new SeededRandomness(`kek of ${seed}`).bytes(32),
-    kept: new KeptMessages((channel) => failing.has(channel) || failing.has('messages')),
+    kept: new CapturedMessages((channel) => failing.has(channel) || failing.has('messages')),
   };
   const callOff = folder === undefined ? () => undefined : removeAtExit(folder);
   try {
@@ -304,7 +309,7 @@ interface World {
   readonly clock: ManualClock;
   readonly randomness: SeededRandomness;
   readonly kek: Uint8Array;
-  readonly kept: KeptMessages;
+  readonly kept: CapturedMessages;
   readonly failing: Set<Port>;
   readonly imported: Imported | undefined;
 }
@@ -437,7 +442,7 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
     }
   }
 
-  async function readStream(stream: string, from: number): Promise<readonly RecordedEvent[]> {
+  async function readStream(stream = organizationStream(organizationId), from = 0): Promise<readonly RecordedEvent[]> {
     const events: RecordedEvent[] = [];
     for await (const event of world.store.read(stream, from)) events.push(event);
     return events;
@@ -512,7 +517,8 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
     },
     createWallet: (walletName, accounts = [ethereumAccount]) =>
       client.perform('ACTIVITY_TYPE_CREATE_WALLET', { walletName, accounts }),
-    events: (stream = organizationStream(organizationId), from = 0) => held(readStream(stream, from)),
+    // Only the organization's own stream has events of known types.
+    events: ((stream?: string, from?: number) => held(readStream(stream, from))) as TestCoordinator['events'],
     recorded: () => held(readAll()),
     writes: () => running.persistent.writes,
     breakAfter: (writes, isWritten = false) => running.persistent.breakAfter(writes, isWritten),
@@ -535,6 +541,7 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
     webhooks: () => [...(sink?.delivered ?? [])],
     settled: () => held(settled()),
     fail(port, isFailing = true) {
+      if (!ports.includes(port)) throw new TypeError(`there is no port \`${port as string}\`: use ${ports.join(', ')}`);
       if (isFailing) failing.add(port);
       else failing.delete(port);
     },

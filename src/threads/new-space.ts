@@ -5,7 +5,7 @@ const semiSpace = 4;
 
 /**
  * Threads that start from now on have a small space for new objects: what they make lives for one message. It is a flag of V8 rather
- * than a limit of each `Worker`, since the flag that the main thread was started with comes before such limits (docs/adr/0103).
+ * than a limit of each `Worker`, since the flag that the main thread was started with comes before such limits.
  */
 export function keepThreadsSmall(): void {
   setFlagsFromString(`--max-semi-space-size=${semiSpace}`);

@@ -54,7 +54,7 @@ const timesEver = 4;
 const idleMs = 300_000;
 
 /**
- * Threads for tasks that take long, one task each at a time, started on demand (docs/adr/0140). Each kind of task has its own
+ * Threads for tasks that take long, one task each at a time, started on demand (docs/adr/0026). Each kind of task has its own
  * queue, in which organizations take turns, and the pool has a thread for every task that leaves a queue: no kind waits for another. A
  * thread that dies or takes too long ends with its task only, and is replaced.
  */

@@ -477,7 +477,7 @@ function skipMap(reader: ByteReader): void {
 }
 
 /**
- * The value of `bitcoin.tx` (client protocol 9.3), with addresses of `network`, which a PSBT does not name: whether an
+ * The value of `bitcoin.tx` (docs/protocol.md, policy namespaces), with addresses of `network`, which a PSBT does not name: whether an
  * output also belongs to an address on another network is in doubt.
  */
 export function bitcoinPolicyValue(

@@ -159,7 +159,7 @@ function listPrefix(length: number): Uint8Array {
 }
 
 /**
- * `eth.tx` as policies see it (client protocol 9.3), sent by `from`. Hex is lower case, `to` is empty if a contract is
+ * `eth.tx` as policies see it (docs/protocol.md, policy namespaces), sent by `from`. Hex is lower case, `to` is empty if a contract is
  * created. For types with one gas price, it counts as both fees; for the others, `gas_price` is `max_fee_per_gas`
  * (EIP-1559).
  */

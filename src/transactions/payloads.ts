@@ -30,8 +30,8 @@ export type HashFunction = (typeof hashFunctions)[number];
 /** The key that signs, if any chain that policies know takes its signatures, and what decodes its transactions. */
 export interface PayloadSigner {
   readonly scheme: SignatureScheme;
-  /** Hex. */
-  readonly publicKey: string;
+  /** In hex; absent if the payloads are only described and nothing is signed. */
+  readonly publicKey?: string;
   readonly interfaces: readonly UploadedInterface[];
   /** The organization, or its parent: whose share of the caches is used. */
   readonly owner: string;

@@ -38,12 +38,13 @@ export interface UploadedInterface {
   readonly json: string;
 }
 
-/** A transaction to read, for one key; `publicKey` is hex. `interfaces` are those of the contracts that it calls. */
+/** A transaction to read, for one key. `interfaces` are those of the contracts that it calls. */
 export interface TransactionToRead {
   readonly kind: 'transaction';
   readonly chain: 'ETHEREUM' | 'SOLANA' | 'TRON' | 'BITCOIN';
   readonly unsignedTransaction: string;
-  readonly publicKey: string;
+  /** In hex; absent if the transaction is only described and nothing is signed. */
+  readonly publicKey?: string | undefined;
   /** For Bitcoin, the only address of the signing key. */
   readonly script?: BitcoinScript | undefined;
   readonly interfaces: readonly UploadedInterface[];
@@ -72,7 +73,7 @@ export type ReadTransaction =
   | {
       readonly chain: 'SOLANA';
       readonly transaction: SolanaTransaction;
-      readonly signerIndex: number;
+      readonly signerIndex: number | undefined;
       readonly calls: readonly (SolanaCall | Unreadable | undefined)[];
     }
   | { readonly chain: 'TRON'; readonly transaction: TronTransaction; readonly digest: Uint8Array }
@@ -170,7 +171,7 @@ function readTransaction(
   parseSolana: () => SolanaTransaction = () => parseUnsignedSolana(job.unsignedTransaction, steps),
 ): ReadTransaction {
   const { chain, unsignedTransaction, interfaces, script } = job;
-  const publicKey = Uint8Array.from(Buffer.from(job.publicKey, 'hex'));
+  const publicKey = job.publicKey === undefined ? undefined : Uint8Array.from(Buffer.from(job.publicKey, 'hex'));
   switch (chain) {
     case 'ETHEREUM': {
       const transaction = parseUnsignedEthereum(unsignedTransaction, steps);
@@ -183,7 +184,7 @@ function readTransaction(
     }
     case 'SOLANA': {
       const transaction = parseSolana();
-      const { signerIndex } = solanaSigningInput(transaction, publicKey);
+      const signerIndex = publicKey && solanaSigningInput(transaction, publicKey).signerIndex;
       const keys = new Set(transaction.instructions.map(({ programKey }) => programKey));
       const programs = interfaces
         .filter(({ address }) => keys.has(address))
@@ -199,7 +200,8 @@ function readTransaction(
     }
     case 'BITCOIN': {
       const transaction = parseUnsignedBitcoin(unsignedTransaction, steps);
-      return { chain, transaction, inputs: bitcoinSigningInputs(transaction, publicKey, steps, script) };
+      const inputs = publicKey ? bitcoinSigningInputs(transaction, publicKey, steps, script) : [];
+      return { chain, transaction, inputs };
     }
   }
 }

@@ -324,7 +324,7 @@ export function assembleSolana(
 }
 
 /**
- * The value of `solana.tx` (client protocol 9.3). Amounts are lamports and atomic token units.
+ * The value of `solana.tx` (docs/protocol.md, policy namespaces). Amounts are lamports and atomic token units.
  * `parsed_instruction_data` is undefined for an instruction that no interface has, and for the parts of a batch. `calls` are
  * the results of `solanaCalls` for each instruction.
  */

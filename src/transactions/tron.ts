@@ -8,7 +8,7 @@ import { quoted, takeSha256 } from './refusals.js';
 import { tronPermissionTypes, tronResources } from './unsigned-tron.js';
 
 /**
- * A parsed Tron transaction: `rawData` is what is signed, the rest are the members of `tron.tx` (client protocol 9.3).
+ * A parsed Tron transaction: `rawData` is what is signed, the rest are the members of `tron.tx` (docs/protocol.md, policy namespaces).
  * `contract` has the fields of its type under their names in the protocol (tronprotocol/protocol `core/contract`).
  */
 export interface TronTransaction {
@@ -78,7 +78,7 @@ const PERMISSION: MessageSchema = {
 };
 const KEY: MessageSchema = { name: 'Key', fields: { 1: bytes('address'), 2: number('weight') } };
 
-/** The contracts that policies have fields for (client protocol 9.3), by their number in `ContractType`. */
+/** The contracts that policies have fields for (docs/protocol.md, policy namespaces), by their number in `ContractType`. */
 const CONTRACTS: Readonly<
   Record<string, { readonly schema: MessageSchema; readonly value: (message: Message) => TronContract }>
 > = {
@@ -243,7 +243,7 @@ function delimited(fieldNumber: number, content: Uint8Array): Uint8Array {
   return Buffer.concat([Uint8Array.from([...header, length]), content]);
 }
 
-/** The value of `tron.tx` (client protocol 9.3). Amounts are sun, times milliseconds since the epoch, hex without 0x. */
+/** The value of `tron.tx` (docs/protocol.md, policy namespaces). Amounts are sun, times milliseconds since the epoch, hex without 0x. */
 export function tronPolicyValue(transaction: TronTransaction): PolicyValue {
   return {
     ref_block_bytes: transaction.refBlockBytes,

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { LOGGER } from '../http/logger.js';
 import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
-import { Shredder } from './shredding.js';
+import { VaultDestroyer } from './destroy-vaults.js';
 import { Vault } from './vault.js';
 
 /** Sealed secrets, and shredding them. */
@@ -10,16 +10,16 @@ import { Vault } from './vault.js';
   providers: [
     { provide: Vault, inject: [KEYRING], useFactory: ({ vault }: OpenKeyring) => vault },
     {
-      provide: Shredder,
+      provide: VaultDestroyer,
       inject: [Vault, LOGGER],
       useFactory: (vault: Vault, logger: Logger) =>
-        new Shredder(vault, {
+        new VaultDestroyer(vault, {
           failed: (vaultId, err) => logger.error({ err, vaultId }, 'an ended vault could not be shredded yet'),
           caughtUp: (vaultId) => logger.warn({ vaultId }, 'an ended vault was left behind, and is shredded now'),
           stopped: (err) => logger.error({ err }, 'not all ended vaults were looked at; the next start does so again'),
         }),
     },
   ],
-  exports: [Vault, Shredder],
+  exports: [Vault, VaultDestroyer],
 })
 export class VaultModule {}

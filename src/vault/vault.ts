@@ -47,7 +47,7 @@ interface SealedSecret extends WrappedKey {
   readonly sealed: string;
   /** On the first secret of a vault that nothing recorded names yet. */
   readonly attempt?: VaultAttempt;
-  /** It was made by a test harness for a history whose own secrets are elsewhere (docs/adr/0065). */
+  /** It was made by a test harness for a history whose own secrets are elsewhere (docs/adr/0029). */
   readonly substitute?: true;
 }
 
@@ -86,7 +86,7 @@ const dataKeyLength = 32;
 
 /**
  * Sealed secrets. Each vault is a stream `vault-<id>`: every coordinator of a store sees it, and deleting the stream
- * shreds the secrets (design, section 7). A plaintext leaves `open` only into the function it was opened for.
+ * shreds the secrets. A plaintext leaves `open` only into the function it was opened for.
  */
 export class Vault {
   private readonly cache: SharedMemory<LoadedVault>;

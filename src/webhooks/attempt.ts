@@ -51,7 +51,7 @@ export type Outcome =
 const timeoutMs = 10_000;
 
 /**
- * One attempt (client protocol, section 10): a POST with a fresh signature. 2xx is a success; 3xx and 4xx, including
+ * One attempt (docs/protocol.md, webhooks): a POST with a fresh signature. 2xx is a success; 3xx and 4xx, including
  * 429, are final; after a broken connection or a 5xx, a later attempt may succeed.
  */
 export async function attempt(

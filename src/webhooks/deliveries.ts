@@ -18,7 +18,7 @@ import {
 import { attempt, contentOf, longestLifeMs, retryAt, type Content, type Signer } from './attempt.js';
 import { DeliveryLog } from './delivery-log.js';
 import { Lanes, rest, type Lane } from './lanes.js';
-import { SharedAnswer } from './shared-answer.js';
+import { SharedResult } from './shared-result.js';
 import { lanePath, mostDeliveries, openTo, roomOfEndpoint } from './shares.js';
 
 /** The outcome of an attempt, for metrics and the log. */
@@ -60,8 +60,8 @@ const windDownMs = 2_000;
 
 /**
  * Delivers what waits in the rows, as long as a term lasts. Each endpoint has its own lane, so that a slow one delays
- * nobody else; lanes take turns and have shares, so that nobody's endpoints delay another's (docs/adr/0043). Only one
- * update of each activity is in flight at a time, so that they arrive in order (docs/adr/0020).
+ * nobody else; lanes take turns and have shares, so that nobody's endpoints delay another's (docs/adr/0024). Only one
+ * update of each activity is in flight at a time, so that they arrive in order (docs/adr/0023).
  */
 export class WebhookDeliveries {
   private lanes = new Lanes();
@@ -94,7 +94,7 @@ export class WebhookDeliveries {
     );
     const calledOff = new AbortController();
     setMaxListeners(mostDeliveries + 1, calledOff.signal);
-    const isCurrent = new SharedAnswer(() => term.assertCurrent());
+    const isCurrent = new SharedResult(() => term.assertCurrent());
     const running = new Set<Promise<void>>();
     const during = { term, isCurrent, log, signal: calledOff.signal, running };
     this.lanes = new Lanes();
@@ -116,7 +116,7 @@ export class WebhookDeliveries {
 
   /**
    * Looks which endpoints have something due, and begins what there is room for. There may be any number of them, so each look of a
-   * round reads so many at most, and only the last one knows which lanes are of no use any more (docs/adr/0119).
+   * round reads so many at most, and only the last one knows which lanes are of no use any more.
    */
   private look(during: During): void {
     const now = this.ports.clock.now();
@@ -190,7 +190,7 @@ export class WebhookDeliveries {
    */
   private async endpointOf(
     { organizationId, endpointId }: WebhookDelivery,
-    isCurrent: SharedAnswer<void>,
+    isCurrent: SharedResult<void>,
   ): Promise<WebhookEndpoint | undefined> {
     const [endpoint] = await Promise.all([this.ports.endpoint(organizationId, endpointId), isCurrent.ask()]);
     return endpoint;
@@ -330,7 +330,7 @@ export class WebhookDeliveries {
 interface During {
   readonly term: Term;
   /** Whether the term is current by the store. */
-  readonly isCurrent: SharedAnswer<void>;
+  readonly isCurrent: SharedResult<void>;
   readonly log: DeliveryLog;
   /** Aborted when what is in flight after the term has had its time. */
   readonly signal: AbortSignal;

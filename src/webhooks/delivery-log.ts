@@ -26,7 +26,7 @@ interface Entry {
 /**
  * Records outcomes of deliveries, in a separate stream for each organization; what comes while an append is under way is
  * in the next one together. A writer with a smaller fencing token
- * than it finds there has lost the lease, and gets an error (docs/adr/0017).
+ * than it finds there has lost the lease, and gets an error (docs/adr/0023).
  */
 export class DeliveryLog {
   private readonly tails = new Map<string, Tail>();

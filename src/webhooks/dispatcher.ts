@@ -15,7 +15,7 @@ import { hasWebhookEndpoints, type WebhookDelivery } from '../read-models/webhoo
 import type { Signer } from './attempt.js';
 import { WebhookDeliveries } from './deliveries.js';
 
-/** How long others wait for the coordinator that delivers webhooks, in milliseconds (docs/adr/0017). */
+/** How long others wait for the coordinator that delivers webhooks, in milliseconds (docs/adr/0023). */
 const deliveryLeaseMs = 15_000;
 /** Read models that a delivery is built from. */
 const models = ['activities', 'users', 'webhooks'];

@@ -45,7 +45,7 @@ export function activityEnvelope(
   const results: Record<string, unknown> = {};
   if (result) for (const name of keys.resultKeys) results[name] = result;
   const time = (at: number) => (timestampObjects ? timestamp(at) : new Date(at).toISOString());
-  // What most activities do not have comes last: members that follow a spread cost more than all others (docs/adr/0107).
+  // What most activities do not have comes last: members that follow a spread cost more than all others (docs/performance.md).
   return {
     id: record.activityId,
     organizationId: record.organizationId,

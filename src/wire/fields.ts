@@ -275,7 +275,7 @@ export function Base64Url({ max = 65_536, ...options }: FieldOptions & { max?: n
   );
 }
 
-/** The fingerprint of a submit: the hash of its body (client protocol 2.5). */
+/** The fingerprint of a submit: the hash of its body (docs/protocol.md, fingerprints). */
 export function Fingerprint(options: FieldOptions = {}) {
   return field(
     { type: 'string', pattern: fingerprintPattern.source },

@@ -12,7 +12,7 @@ import type {
   UserShape,
 } from './shapes.js';
 
-/** Builds the values of shapes from the nouns of an organization (client protocol, sections 2.4 and 6.4). */
+/** Builds the values of shapes from the nouns of an organization (docs/protocol.md, users and resources). */
 
 const times = (noun: { createdAt: number; updatedAt: number }) => ({
   createdAt: timestamp(noun.createdAt),

@@ -6,7 +6,7 @@ import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from './
 /** Shapes of responses, for the OpenAPI document and for tests that validate responses against it. */
 
 export const redactedAbout =
-  'Omits what could still be used, such as the signature of an unexpired token, unused codes, ids of live codes and sealed secrets (docs/adr/0027, 0135).';
+  'Omits what could still be used, such as the signature of an unexpired token, unused codes, ids of live codes and sealed secrets (docs/adr/0017).';
 
 /** For anything that may lack secrets that are still usable. */
 class Readable {
@@ -319,13 +319,27 @@ class DecodedFactShape {
   value!: string;
 }
 
+class ChangeShape {
+  @Text({ about: 'What changes, such as condition, e-mail, tag or member.' })
+  name!: string;
+
+  @Described({ type: 'string' }, { optional: true, about: 'What it is now; absent if it is added.' })
+  before?: string;
+
+  @Described({ type: 'string' }, { optional: true, about: 'What it would be; absent if it is removed.' })
+  after?: string;
+}
+
 export class DecodedShape {
   @Described({ type: 'string' }, { optional: true, about: 'Index of the payload, if there are several.' })
   payload?: string;
 
   @Described(
     { type: 'string' },
-    { about: 'One sentence with amounts and addresses, and no text supplied by the caller.' },
+    {
+      about:
+        'One sentence with amounts and addresses, or what would be changed. Names that somebody chose are in quotes.',
+    },
   )
   text!: string;
 
@@ -333,6 +347,14 @@ export class DecodedShape {
     about: 'Amounts are in the unit of the chain. Text supplied by the signer is in quotes.',
   })
   facts!: readonly DecodedFactShape[];
+
+  @ListOf(() => ChangeShape, {
+    optional: true,
+    about:
+      'Of an activity that would change policies, users, their credentials and tags, or the root quorum: only what would be ' +
+      'different. Text that somebody chose is in quotes, as in JSON; of a long one, the part around the first difference.',
+  })
+  changes?: readonly ChangeShape[];
 
   @Described({ type: 'string' }, { optional: true, about: 'What could not be decoded, and why.' })
   notDecoded?: string;
@@ -433,8 +455,8 @@ export class ActivityShape extends Readable {
   @ListOf(() => DecodedShape, {
     optional: true,
     about:
-      'What an activity that is waiting for votes would sign. Wherever `waitsFor` appears, and in webhooks. Decoded as policies ' +
-      'read it.',
+      'What an activity that is waiting for votes would sign, decoded as policies read it; or what it would change. Wherever ' +
+      '`waitsFor` appears; webhooks have only what it would sign.',
   })
   decoded?: readonly DecodedShape[];
 

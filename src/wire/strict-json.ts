@@ -14,7 +14,7 @@ const maxJsonValues = 10_000;
 /**
  * Parses a request body as one JSON object (RFC 8259), stricter than `JSON.parse`: valid UTF-8 without a byte order
  * mark, no repeated member (two parsers could pick different ones, and one of them checked the policy), no `__proto__`,
- * at most 32 levels and 10,000 values. Members that are null are dropped: null means absent (client protocol 2.8).
+ * at most 32 levels and 10,000 values. Members that are null are dropped: null means absent (docs/protocol.md, request bodies).
  * @param mostValues more than `maxJsonValues` for a body that was accepted already
  * @throws {CoordinatorError} INVALID_ARGUMENT that says what is wrong and where
  */

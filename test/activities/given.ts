@@ -5,8 +5,8 @@ import { activities } from '../../src/activities/index.js';
 import type { Attestation } from '../../src/domain/activity/events.js';
 import { CoordinatorError, type ErrorCode } from '../../src/domain/errors.js';
 import { checkQuorumMembers } from '../../src/domain/organization/quorum-members.js';
-import { checkQuorumReachable } from '../../src/domain/organization/ways-in.js';
-import { limitsToCheck } from '../../src/decide/basis.js';
+import { checkQuorumReachable } from '../../src/domain/organization/login-methods.js';
+import { limitsToCheck } from '../../src/decide/decision-context.js';
 import { checkLimits, limitsInForce } from '../../src/domain/organization/limits.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 

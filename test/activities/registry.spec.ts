@@ -12,7 +12,7 @@ const alsoUnder: Readonly<Record<string, readonly string[]>> = {
   ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: ['createReadWriteSessionResult'],
 };
 
-/** Submit path, wire version, intent key and result key, as published clients send and read them (client protocol 6). */
+/** Submit path, wire version, intent key and result key, as published clients send and read them (docs/protocol.md, versions). */
 const families: readonly (readonly [path: string, type: string, intentKey: string, resultKey: string])[] = [
   ['approve_activity', 'ACTIVITY_TYPE_APPROVE_ACTIVITY', 'approveActivityIntent', ''],
   ['create_api_keys', 'ACTIVITY_TYPE_CREATE_API_KEYS_V2', 'createApiKeysIntentV2', 'createApiKeysResult'],
@@ -329,7 +329,7 @@ const families: readonly (readonly [path: string, type: string, intentKey: strin
   ),
 ];
 
-/** Resource and action that policies name a verb by, or none (client protocol 9.4 and 9.6). */
+/** Resource and action that policies name a verb by, or none (docs/protocol.md, order of evaluation and resources and actions). */
 const resources: Readonly<Record<string, string>> = {
   CREATE_API_KEYS: 'CREDENTIAL CREATE',
   CREATE_AUTHENTICATORS: 'CREDENTIAL CREATE',
@@ -511,7 +511,7 @@ describe('the list of activities', () => {
     });
   });
 
-  it('shows policies the parameters of client protocol 9.3, read from the intent', () => {
+  it('shows policies the published parameters, read from the intent', () => {
     const users = { userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'], privateKeyIds: ['p'] };
     const keys = {
       encoding: 'e',

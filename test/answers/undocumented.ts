@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:http';
 import fastify from 'fastify';
-import { writeLargeAnswersApart } from '../../src/http/large-answers.js';
+import { writeLargeResponsesApart } from '../../src/http/large-responses.js';
 import { securityHeaders } from '../../src/http/security-headers.js';
 
 // Run by `hold-against-document.spec.ts` alone: a server that responds as coordinators do, with and without faults. Only the
@@ -17,7 +17,7 @@ async function respond(path: string, status: number, body: object, headers = sec
     void reply.headers(headers);
     done();
   });
-  writeLargeAnswersApart(server);
+  writeLargeResponsesApart(server);
   server.post('*', (_request, reply) => reply.code(status).send(body));
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   await (await fetch(`${url}${path}`, { method: 'POST' })).text();

@@ -350,7 +350,7 @@ test('wallets are created, used and deleted by name', async () => {
   });
   const gone = await user.types(['wallets', 'delete', 'Treasury', '--without-export'], { input: 'y\n' });
   expect(gone).toMatchObject({ code: 0, out: 'Deleted Treasury.\n' });
-  expect((await user.types(['wallets'])).out).toBe('There are none.\n');
+  expect((await user.types(['wallets'])).out).toBe('No wallets.\n');
 });
 
 test('others’ names cannot move the cursor, and only terminals get colours', async () => {

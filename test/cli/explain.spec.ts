@@ -1,5 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { refusal } from '../e2e/exchange.js';
+import { until } from '../e2e/until.js';
 import { TypingUser } from './typed.js';
 
 const page = new URL('../../docs/how-to/explain-a-decision.md', import.meta.url);
@@ -33,7 +35,12 @@ beforeAll(async () => {
   const decided = await newTag('Decided');
   await bob.client.approve(decided.fingerprint);
   const waiting = await newTag('Waiting');
-  variables = { WAITING: waiting.id, DECIDED: decided.id };
+  const wallet = { walletName: 'Night', accounts: [] };
+  const { details } = await refusal(alice.client.submit('ACTIVITY_TYPE_CREATE_WALLET', wallet));
+  const { denialId } = details[0] as unknown as { readonly denialId: string };
+  const ids = async () => (await coordinator.client.query('list_denials')).denials.map((denial) => denial.denialId);
+  await until('the denial is listed', async () => (await ids()).includes(denialId));
+  variables = { WAITING: waiting.id, DECIDED: decided.id, DENIAL: denialId };
 });
 
 afterAll(async () => {

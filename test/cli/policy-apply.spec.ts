@@ -1,4 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
+import { lyingServer } from './lying-server.js';
 import type { Typed } from './typed.js';
 import { Treasury, treasuryFile } from './treasury.js';
 
@@ -8,6 +10,7 @@ const page = new URL('../../docs/how-to/policies-as-code.md', import.meta.url);
 const folder = 'examples/policies/treasury';
 const apply = ['policies', 'apply', folder];
 const same = 'The organization is as the folder says.\n';
+const wrote = 'wrote   policies.lock.json: commit it with the folder\n';
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
 let treasury: Treasury;
@@ -53,7 +56,7 @@ test('nothing is applied without a yes, nor after somebody else has changed some
   const raced = await meanwhile(async () => {
     policyId = await coordinator.createPolicy({ policyName: 'everything', effect: 'EFFECT_ALLOW' });
   });
-  expect([raced.code, raced.error]).toEqual([1, 'Apply this? [y/N] ']);
+  expect([raced.code, raced.error]).toEqual([1, `Apply this? [y/N] ${wrote}`]);
   expect(raced.out).toMatch(
     /\nNothing was changed: somebody else .*: there is a policy `everything` \(\S+\)\. Apply again/,
   );
@@ -70,7 +73,8 @@ test('nothing is applied without a yes, nor after somebody else has changed some
     await rename('Ann', 'Otto');
     await rename('Otto', 'Ann');
   });
-  expect([swapped.code, swapped.out]).toEqual([1, expect.stringContaining('the name `Ann` stands for another user')]);
+  const refused = `user \`Ann\` was ${people['Ann']!.userId} when this folder was applied, and is now ${people['Otto']!.userId}`;
+  expect([swapped.code, swapped.out]).toEqual([1, expect.stringContaining(refused)]);
   for (const [name, to] of [
     ['Otto', 'Otto'],
     ['Ann', 'Ann'],
@@ -92,6 +96,7 @@ test('what is applied is what was shown, whatever the file says meanwhile', asyn
   expect(steps).toBe(
     [
       'done    create tag “treasurer”',
+      wrote.trim(),
       'done    create “At most one ether, and no calls”, “Roles are given by the quorum”, “Two treasurers sign”',
       'done    change the root quorum',
       '',
@@ -179,6 +184,36 @@ test('with --wait it goes on as soon as others have voted; a rejection ends it',
   const before = Date.now();
   expect((await waits('1')).code).toBe(4);
   expect(Date.now() - before).toBeLessThan(30_000);
+});
+
+test('an activity that a server shows as the step is not waited for, nor offered for approval', async () => {
+  const { coordinator, user, people } = treasury;
+  const [step] = await waitingActivities();
+  const parameters = Object.values(step!.intent)[0] as Readonly<Record<string, unknown>>;
+  const everything = { policyId: parameters['policyId'], policyCondition: 'false' };
+  const evil = await people['Ben']!.client.submit(step!.type, everything);
+  const server = await lyingServer(coordinator.url);
+  const { publicKey, privateKey } = people['Ann']!.key;
+  const root = { apiUrl: server.url, organizationId: coordinator.organizationId };
+  const key = { apiPublicKey: publicKey, apiPrivateKey: privateKey };
+  await writeFile(user.path('between.json'), JSON.stringify({ ...root, ...key }));
+  await user.json(['login', '--profile', 'between', '--key-file', 'between.json', '--keep-key']);
+  await user.json(['profiles', 'use', 'default']);
+  server.lies((name, answer) => {
+    if (name !== 'list_activities') return answer;
+    const { activities } = answer as { readonly activities: readonly ActivityEnvelope[] };
+    const others = activities.filter(({ id }) => id !== step!.id);
+    return {
+      activities: others.map((one) => (one.id === evil.id ? { ...one, intent: step!.intent, redacted: [] } : one)),
+    };
+  });
+  const { code, out } = await user.types([...apply, '--yes', '--profile', 'between']);
+  expect([code, out]).toEqual([4, expect.stringMatching(/countersign approve sha256:\w{64}\n/)]);
+  expect(out).not.toContain(evil.fingerprint);
+  const waiting = await waitingActivities();
+  expect(waiting.map(({ fingerprint }) => fingerprint)).toContain(/sha256:\w{64}/.exec(out)![0]);
+  for (const { fingerprint } of waiting) await user.types(['reject', fingerprint, '--profile', 'ben']);
+  await server.close();
 });
 
 test('--fail-on stops it, though it was told yes', async () => {

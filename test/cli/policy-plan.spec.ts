@@ -38,7 +38,7 @@ const asInGuide = (out: string): string =>
   out
     .replaceAll(treasury.coordinator.organizationId, '3d2a5c0e-8a2c-4c8e-9d0e-5f6c7a1b2c3d')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '2026-01-05T12:00:00.000Z')
-    .replaceAll(/ [0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}/g, ' 019b8e0a-5c4b-7d3e-8f21-6a7b8c9d0e1f')
+    .replaceAll(/ [0-9a-f]{8}-[0-9a-f]{4}-[78][0-9a-f-]{21}/g, ' 019b8e0a-5c4b-7d3e-8f21-6a7b8c9d0e1f')
     .replaceAll(/`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}`/g, '`019b8e0a-5c4b-7d3e-8f21-6a7b8c9d0e1f`');
 
 const ottoSigns = `  - name: Otto signs

@@ -101,7 +101,7 @@ test('verify says what it has checked, and what it could not', async () => {
   expect(code).toBe(0);
   expect(out).toMatch(
     new RegExp(
-      `^Nothing is wrong with what the coordinator shows of organization ${coordinator.organizationId}: ${events.length} events; \\d+ stamps verified`,
+      `^OK: what the coordinator shows of organization ${coordinator.organizationId}: ${events.length} events; \\d+ stamps verified`,
     ),
   );
   expect(out).toContain(

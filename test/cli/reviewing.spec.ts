@@ -1,6 +1,13 @@
 import { writeFile } from 'node:fs/promises';
-import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import type { AddressFormat } from '../../src/domain/key-formats.js';
+import { fingerprintOf } from '../../src/stamps/fingerprint.js';
+import { stampBody } from '../../src/stamps/sign.js';
+import { ethTransaction, solanaTransfer, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { scriptOf } from '../../src/transactions/bitcoin-addresses.js';
+import { unsignedBitcoin } from '../../src/transactions/unsigned-bitcoin.js';
+import { unsignedTron } from '../../src/transactions/unsigned-tron.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
+import { until } from '../e2e/until.js';
 import { lyingServer } from './lying-server.js';
 import { TypingUser } from './typed.js';
 
@@ -145,6 +152,278 @@ describe('an activity that a server in between shows as another', () => {
     await user.json(['approve', coffee.id, '--profile', 'bob', '--yes', '--unverified']);
     await user.json(['approve', treasury.fingerprint, '--profile', 'bob']);
   });
+});
+
+describe('what an activity would sign', () => {
+  const account = (curve: 'SECP256K1' | 'ED25519', path: string, format: string) => ({
+    curve: `CURVE_${curve}` as const,
+    pathFormat: 'PATH_FORMAT_BIP32' as const,
+    path,
+    addressFormat: `ADDRESS_FORMAT_${format}` as AddressFormat,
+  });
+  const [shop, token] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`];
+  const bitcoinScript = `5120${'79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798'}`;
+  const transfer = `0xa9059cbb${shop.slice(2).padStart(64, '0')}${'7'.padStart(64, '0')}`;
+  const [call, payment] = [ethTransaction({ to: token, data: transfer }), ethTransaction({ to: shop, value: 7n })];
+  let addresses: Readonly<Record<'ethereum' | 'solana' | 'tron' | 'bitcoin' | 'testnet', string>>;
+
+  beforeAll(async () => {
+    const made = await coordinator.createWallet('Treasury', [
+      account('SECP256K1', "m/44'/60'/0'/0/0", 'ETHEREUM'),
+      account('ED25519', "m/44'/501'/0'/0'", 'SOLANA'),
+      account('SECP256K1', "m/44'/195'/0'/0/0", 'TRON'),
+      account('SECP256K1', "m/86'/0'/0'/0/0", 'BITCOIN_MAINNET_P2TR'),
+      account('SECP256K1', "m/86'/1'/0'/0/0", 'BITCOIN_TESTNET_P2TR'),
+    ]);
+    const [ethereum, solana, tron, bitcoin, testnet] = made.addresses as readonly string[] & { length: 5 };
+    addresses = { ethereum, solana, tron, bitcoin, testnet } as typeof addresses;
+    await coordinator.createPolicy({
+      policyName: 'two sign',
+      condition: "activity.action == 'SIGN'",
+      consensus: 'approvers.count() >= 2',
+    });
+  });
+
+  const psbt = (own: string): string =>
+    unsignedBitcoin({
+      version: 2,
+      lockTime: 0,
+      inputs: [{ txId: '33'.repeat(32), vout: 0, sequence: 1, spent: { amount: 9_000n, script: scriptOf(own)! } }],
+      outputs: [
+        { amount: 5_000n, script: bitcoinScript },
+        { amount: 3_000n, script: `0014${'44'.repeat(20)}` },
+      ],
+    });
+  const tron = (): string =>
+    unsignedTron({
+      refBlockBytes: 'abcd',
+      refBlockHash: '55'.repeat(8),
+      expiration: 1_700_000_060_000n,
+      timestamp: 1_700_000_000_000n,
+      data: '',
+      feeLimit: 0n,
+      permissionId: 0n,
+      type: 'TransferContract',
+      fields: { owner_address: addresses.tron, to_address: addresses.tron, amount: 7n },
+    });
+  const solana = (): string =>
+    solanaTransfer({ from: addresses.solana, to: 'Vote111111111111111111111111111111111111111', lamports: 7n });
+  const typedData = JSON.stringify({
+    types: { EIP712Domain: [{ name: 'name', type: 'string' }], Permit: [{ name: 'value', type: 'uint256' }] },
+    primaryType: 'Permit',
+    domain: { name: 'Dai' },
+    message: { value: '7' },
+  });
+
+  const transaction = (chain: string, signWith: string, unsignedTransaction: string) =>
+    ['sign_transaction', { type: `TRANSACTION_TYPE_${chain}`, signWith, unsignedTransaction }] as const;
+  const payload = (signWith: string, of: string | readonly string[], hash: string, encoding = 'HEXADECIMAL') => {
+    const how = { signWith, encoding: `PAYLOAD_ENCODING_${encoding}`, hashFunction: `HASH_FUNCTION_${hash}` };
+    return typeof of === 'string'
+      ? (['sign_raw_payload', { ...how, payload: of }] as const)
+      : (['sign_raw_payloads', { ...how, payloads: of }] as const);
+  };
+  const legacyPreimage = `01000000${'01'}${'33'.repeat(32)}0000000000ffffffff${'01'}8813000000000000${'22'}${bitcoinScript}${'00'.repeat(4)}01000000`;
+
+  /** Alice asks for a signature, which waits for a second vote. */
+  async function asked([name, parameters]: readonly [string, object]): Promise<ActivityEnvelope> {
+    await writeFile(user.path('parameters.json'), JSON.stringify(parameters));
+    const words = ['submit', name, '--file', 'parameters.json', '--profile', 'alice', '--json'];
+    const { code, out, error } = await user.types(words);
+    expect({ code, error }).toEqual({ code: 4, error: '' });
+    return (JSON.parse(out) as Asked).activity;
+  }
+
+  const shown = ({ id }: ActivityEnvelope) => user.types(['activities', 'show', id, '--profile', 'bob']);
+
+  /** From now on, everything is described as a payment to the shop. */
+  const describesAllAsHarmless = () => {
+    const harmless = [{ text: 'One coffee from the shop.', facts: [{ name: 'To', value: 'the shop' }] }];
+    server.lies((name, answer) =>
+      name === 'get_activity' ? { activity: { ...(answer as Asked).activity, decoded: harmless } } : answer,
+    );
+  };
+
+  test.each<readonly [string, () => readonly [string, object], RegExp]>([
+    ['an Ethereum payment', () => transaction('ETHEREUM', addresses.ethereum, payment), /0\.0{17}7 ETH to 0x1111/],
+    ['an Ethereum call', () => transaction('ETHEREUM', addresses.ethereum, call), /A call to 0x2222/],
+    ['a Solana transfer', () => transaction('SOLANA', addresses.solana, solana()), /0\.000000007 SOL to Vote1/],
+    ['a Tron transfer', () => transaction('TRON', addresses.tron, tron()), /0\.000007 TRX by TransferContract to T/],
+    ['a PSBT', () => transaction('BITCOIN', addresses.bitcoin, psbt(addresses.bitcoin)), /0\.00005 BTC to bc1p/],
+    [
+      'a PSBT of a test network',
+      () => transaction('BITCOIN', addresses.testnet, psbt(addresses.testnet)),
+      /0\.00005 BTC to tb1p[^]*of a test network, and the signature is valid on every network/,
+    ],
+    ['an Ethereum payload', () => payload(addresses.ethereum, payment, 'KECCAK256'), /7 ETH to 0x1111/],
+    [
+      'several payloads',
+      () => payload(addresses.ethereum, [payment, call, '00'], 'KECCAK256'),
+      /It would sign \(parameters\.payloads\[1\]\)\n {2}A call to 0x2222/,
+    ],
+    ['a Tron payload', () => payload(addresses.tron, tron(), 'SHA256'), /0\.000007 TRX by TransferContract/],
+    ['a Bitcoin payload', () => payload(addresses.ethereum, legacyPreimage, 'SHA256'), /0\.00005 BTC to bc1p/],
+    ['a Solana message', () => payload(addresses.solana, solana().slice(130), 'NOT_APPLICABLE'), /SOL to Vote1/],
+    ['typed data', () => payload(addresses.ethereum, typedData, 'NO_OP', 'EIP712'), /message\.value +7/],
+    [
+      'an authorization',
+      () =>
+        payload(
+          addresses.ethereum,
+          JSON.stringify({ address: token, chainId: 1, nonce: 0 }),
+          'NO_OP',
+          'EIP7702_AUTHORIZATION',
+        ),
+      /lets the contract 0x2222\w+ act as this account on chain 1/,
+    ],
+    ['a digest', () => payload(addresses.ethereum, 'ab'.repeat(32), 'NO_OP'), /a digest does not show/],
+    ['a text', () => payload(addresses.solana, 'a text', 'NOT_APPLICABLE', 'TEXT_UTF8'), /A text of 6 characters/],
+  ])('%s is decoded here, as the coordinator would, whatever the server says', async (_what, make, expected) => {
+    const activity = await asked(make());
+    const found = await user.json<{ activity: ActivityEnvelope; decoded: readonly object[] }>([
+      'activities',
+      'show',
+      activity.id,
+      '--profile',
+      'bob',
+    ]);
+    expect(found.decoded).toEqual(found.activity.decoded!.map((one) => ({ ...one, byInterfaces: [] })));
+    const honest = await shown(activity);
+    expect(honest.out).toMatch(/\nIt would sign/);
+    expect(honest.out).toMatch(expected);
+    describesAllAsHarmless();
+    expect(await shown(activity)).toEqual(honest);
+    const asks = await user.types(['approve', activity.id, '--profile', 'bob'], { input: 'no\n' });
+    expect(asks.error).toMatch(expected);
+    expect(asks.error).not.toMatch(/coffee/);
+  });
+
+  test('what only an uploaded interface says is marked as not verified', async () => {
+    const abi = (argument: string) => {
+      const inputs = [
+        { name: argument, type: 'address' },
+        { name: 'amount', type: 'uint256' },
+      ];
+      return JSON.stringify([{ type: 'function', name: 'transfer', inputs, outputs: [], stateMutability: 'payable' }]);
+    };
+    await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
+      smartContractAddress: token.toUpperCase().replace('0X', '0x'),
+      smartContractInterface: abi('receiver'),
+      type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+      label: 'token',
+    });
+    const activity = await asked(transaction('ETHEREUM', addresses.ethereum, call));
+    const title = '  By an interface that the coordinator returned, not verified\n';
+    const [verified, byInterface] = (await shown(activity)).out.split(title);
+    expect(verified).toMatch(/\n {2}Function +0xa9059cbb, not decoded\n/);
+    expect(byInterface).toMatch(
+      /^ {4}Function +transfer\n {4}argument.receiver {2}0x1111\w+\n {4}argument.amount +7\n/,
+    );
+    server.lies((name, answer) => {
+      if (name !== 'list_smart_contract_interfaces') return answer;
+      const { smartContractInterfaces: all } = answer as { smartContractInterfaces: readonly object[] };
+      return { smartContractInterfaces: all.map((one) => ({ ...one, smartContractInterface: abi('mint') })) };
+    });
+    const lied = (await shown(activity)).out.split(title);
+    expect(lied[0]).toBe(verified);
+    expect(lied[1]).toMatch(/^ {4}Function +transfer\n {4}argument.mint/);
+  });
+
+  test('of a request that is not verified is what the coordinator says, and is called that', async () => {
+    const activity = await asked(transaction('ETHEREUM', addresses.ethereum, payment));
+    server.lies((name, answer) => {
+      if (name !== 'get_activity') return answer;
+      const [vote] = activity.votes;
+      return { activity: { ...activity, redacted: true, votes: [{ ...vote, message: '{}', redacted: true }] } };
+    });
+    const { out } = await shown(activity);
+    expect(out).toMatch(/\nAccording to the coordinator, not verified\n {2}0\.0{17}7 ETH to 0x1111/);
+    expect(out).not.toContain('It would sign');
+  });
+
+  test.each<readonly [string, unknown]>([
+    ['nothing', {}],
+    ['a list', []],
+    ['other types of values', { type: 'TRANSACTION_TYPE_ETHEREUM', signWith: 7, unsignedTransaction: { length: 1e9 } }],
+    ['an unknown chain', { type: 'TRANSACTION_TYPE_TEMPO', signWith: 'x', unsignedTransaction: '00' }],
+    ['lists in lists', { type: 'TRANSACTION_TYPE_ETHEREUM', signWith: 'x', unsignedTransaction: 'c1'.repeat(900_000) }],
+    [
+      'much of a PSBT',
+      { type: 'TRANSACTION_TYPE_BITCOIN', signWith: 'x', unsignedTransaction: `70736274ff${'01'.repeat(900_000)}` },
+    ],
+    ['more than fits', { type: 'TRANSACTION_TYPE_SOLANA', signWith: 'x', unsignedTransaction: '0'.repeat(5_000_000) }],
+  ])('a signed body with %s is shown as one that cannot be decoded', async (_what, parameters) => {
+    const { id } = await tagNamed(`forged ${Math.random()}`);
+    const type = 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2';
+    const { organizationId } = coordinator;
+    const message = JSON.stringify({ type, organizationId, timestampMs: '1', parameters });
+    const { headerValue } = stampBody(message, coordinator.newKey());
+    const stamp = JSON.parse(Buffer.from(headerValue, 'base64url').toString()) as object;
+    server.lies((name, answer) => {
+      if (name !== 'get_activity') return answer;
+      const { activity } = answer as Asked;
+      return {
+        activity: {
+          ...activity,
+          type,
+          timestampMs: '1',
+          fingerprint: fingerprintOf(message),
+          intent: { signTransactionIntentV2: parameters },
+          votes: [{ ...activity.votes[0], ...stamp, message }],
+        },
+      };
+    });
+    const before = Date.now();
+    const { code, out, error } = await user.types(['activities', 'show', id, '--profile', 'bob']);
+    if (Array.isArray(parameters)) expect([code, error]).toEqual([1, like(/the signed body has no parameters/)]);
+    else expect([code, out]).toEqual([0, like(/\nIt would sign\n {2}Something that could not be decoded\.\n {2}\S/)]);
+    expect(Date.now() - before).toBeLessThan(10_000);
+  });
+});
+
+test('a change is shown as it is now and as it would be, with the names of what it changes', async () => {
+  const users = (await coordinator.client.query('list_users')).users;
+  const [alice] = users.filter(({ userName }) => userName === 'alice');
+  const { policies } = await coordinator.client.query('list_policies');
+  const { policyId } = policies.find(({ policyName }) => policyName === 'two tag')!;
+  const two = ['--condition', "activity.resource == 'POLICY' || activity.kind == 'UPDATE_USER_TAG'"];
+  await user.json(['policies', 'create', 'two change', ...two, '--consensus', 'approvers.count() >= 2']);
+  const shown = async (words: readonly string[]) => {
+    const { out } = await user.types(['submit', ...words, '--profile', 'alice', '--json']);
+    const { id } = (JSON.parse(out) as Asked).activity;
+    return (await user.types(['activities', 'show', id, '--profile', 'bob'])).out;
+  };
+  const policy = ['update_policy', '--set', `policyId=${policyId}`, '--set', 'policyConsensus=approvers.count() >= 1'];
+  expect(await shown([...policy, '--set', 'policyNotes=one is enough'])).toContain(
+    [
+      'According to the coordinator, not verified, it would change',
+      `  Change policy "two tag" (${policyId}).`,
+      '  consensus  - "approvers.count() >= 2"',
+      '             + "approvers.count() >= 1"',
+      '  notes      + "one is enough"',
+      '',
+    ].join('\n'),
+  );
+  const tag = await coordinator.createTag('payer');
+  expect(
+    await shown(['update_user_tag', '--set', `userTagId=${tag}`, '--set', `addUserIds=["${alice!.userId}"]`]),
+  ).toContain(`\n  Change user "alice" (${alice!.userId}).\n  tag  + "payer" (${tag})\n`);
+});
+
+test('a denial says how to explain it, by an id and by nothing else', async () => {
+  const denied = ['wallets', 'create', 'Savings', '--profile', 'bob'];
+  const { code, error } = await user.types(denied);
+  const [, command] = /\n {2}to see why: countersign (activities explain [-0-9a-f]{36})\n$/.exec(error)!;
+  const explained = async () => user.types([...command!.split(' '), '--profile', 'bob']);
+  await until('the denial is listed', async () => (await explained()).code === 0);
+  expect([code, (await explained()).out]).toEqual([3, like(/^Denied: no policy allows it\.\nAt revision \d+, /)]);
+  const details = [{ '@type': 'x', policyEvaluations: [], denialId: 'x; touch pwned' }];
+  server.responds((_request, response) => {
+    response
+      .writeHead(403, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ code: 7, message: 'no', details }));
+  });
+  expect((await user.types(denied)).error).toBe('error: no\n');
 });
 
 test('a server that responds to a submit or a vote with another activity is not believed, and nothing is printed to be copied', async () => {

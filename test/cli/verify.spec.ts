@@ -60,7 +60,7 @@ describe('heads that were saved', () => {
       await copied('later', one);
       expect(await verifies('later')).toMatchObject({
         code: 0,
-        out: expect.stringMatching(/^Nothing is wrong: .*; \d heads as they were saved/) as string,
+        out: expect.stringMatching(/^OK: .* verified\. \d heads are as saved\./) as string,
       });
       const saved = await kept();
 

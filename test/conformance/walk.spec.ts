@@ -1,7 +1,7 @@
 import { createPrivateKey, randomUUID, sign, type KeyObject } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { p256 } from '@noble/curves/nist.js';
-import { fingerprintOf } from '../../src/decide/fingerprint.js';
+import { fingerprintOf } from '../../src/stamps/fingerprint.js';
 import { stampBody, type ApiKeyPair } from '../../src/testing/index.js';
 import { exchange, violations, type Exchange, type Refusal } from '../e2e/exchange.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';

@@ -1,6 +1,6 @@
 import { decideSubmit } from '../../src/decide/submit.js';
 import { decideVote } from '../../src/decide/vote.js';
-import type { Basis, Voter, DecisionResult } from '../../src/decide/basis.js';
+import type { DecisionContext, Voter, DecisionResult } from '../../src/decide/decision-context.js';
 import type { Registry } from '../../src/decide/registry.js';
 import type { Vote, VoteSelection } from '../../src/domain/activity/events.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
@@ -71,7 +71,7 @@ export class OneActivity {
     return { status, events: result.events };
   }
 
-  basis(): Basis {
+  basis(): DecisionContext {
     return { registry: this.registry, organization: this.organization, revision: 0, now: this.now };
   }
 

@@ -1,4 +1,4 @@
-import { metered } from '../../src/decide/basis.js';
+import { metered } from '../../src/decide/decision-context.js';
 import { askedBySubmit, waitsFor } from '../../src/decide/explain.js';
 import type { Organization } from '../../src/domain/organization/organization.js';
 import { BareCoordinator, organizationId, type Member } from '../engine/bare-coordinator.js';

@@ -1,6 +1,6 @@
 import { activities } from '../../src/activities/index.js';
 import { callerOf, checkMaySubmit } from '../../src/decide/caller.js';
-import { submitQuestion } from '../../src/decide/question.js';
+import { submitQuestion } from '../../src/decide/authorization-request.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import { homesOf, submittersOf } from '../../src/decide/submitters.js';
 import { CoordinatorError } from '../../src/domain/errors.js';

@@ -1,6 +1,6 @@
 import { p256 } from '@noble/curves/nist.js';
-import { fingerprintOf } from '../../src/decide/fingerprint.js';
-import { ReadFirst, type Basis } from '../../src/decide/basis.js';
+import { fingerprintOf } from '../../src/stamps/fingerprint.js';
+import { ReadFirst, type DecisionContext } from '../../src/decide/decision-context.js';
 import { rightsOf } from '../../src/decide/rights.js';
 import type { OpenActivity } from '../../src/domain/organization/open-activities.js';
 import type { Organization } from '../../src/domain/organization/organization.js';
@@ -353,7 +353,7 @@ describe('what a user may do about an activity', () => {
   it('is told to whom nothing lets vote, and to who has approved, without that anything is read', async () => {
     const { organization, open } = await signing();
     const { registry, clock } = coordinator;
-    const basis: Basis = { registry, organization, revision: 0, now: clock.now(), reading: new Steps(100) };
+    const basis: DecisionContext = { registry, organization, revision: 0, now: clock.now(), reading: new Steps(100) };
     expect(rightsOf(basis, open, eve.userId)).toEqual({ canApprove: false, canReject: false });
     expect(rightsOf(basis, open, ann.userId)).toEqual({ canApprove: false, canReject: true });
     const { reading: _, ...readAtOnce } = basis;

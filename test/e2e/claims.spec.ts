@@ -680,7 +680,7 @@ test('whoever adds the key of the parent’s back end as their own keeps nobody 
   });
   expect(byPasskey.body).toMatchObject({ activity: { votes: [{ userId: backEnd.userId }] } });
 
-  // A key that the founding brought is the user's (client protocol 1.4).
+  // A key that the founding brought is the user's (docs/protocol.md, who may stamp what).
   const founded = await found(backEnd.key);
   coordinator.clock.advance('4m');
   expect(await loggedIn(founded.subOrganizationId)).toMatchObject({ votes: [{ userId: founded.rootUserIds[0] }] });

@@ -14,18 +14,10 @@ import {
   SeededRandomness,
   solanaTransfer,
   startCoordinator,
-  type CountersignMatchers,
   type TestCoordinator,
 } from '../../src/testing/index.js';
+import '../../src/testing/jest.js';
 import { refusal } from './exchange.js';
-
-declare global {
-  namespace jest {
-    interface Matchers<R> extends CountersignMatchers<R> {}
-  }
-}
-
-expect.extend(matchers);
 
 /** A little of everything that is recorded: users, a policy, votes, a denial, time that passes. */
 async function story(coordinator: TestCoordinator): Promise<string> {

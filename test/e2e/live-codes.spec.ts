@@ -5,7 +5,7 @@ import { codeOf } from './one-time-codes.js';
 import { until } from './until.js';
 
 // Wrong guesses end a code, and anybody may guess through the auth proxy: so nobody else learns which codes are live, and
-// one network ends a code for itself alone (docs/adr/0135).
+// one network ends a code for itself alone (docs/adr/0018).
 
 let coordinator: TestCoordinator;
 

@@ -22,7 +22,7 @@ export function claimsOf(token: string): Readonly<Record<string, unknown>> {
   return JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Readonly<Record<string, unknown>>;
 }
 
-/** What a client signs to use a verification token (client protocol 8.2), members in the order of the published clients. */
+/** What a client signs to use a verification token (docs/protocol.md, client signatures), members in the order of the published clients. */
 export function clientSignature(
   key: ApiKeyPair,
   verificationToken: string,

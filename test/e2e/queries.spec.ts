@@ -256,6 +256,13 @@ describe('the activity envelope', () => {
         rootQuorum: { approvalsMissing: 1, approverIds: [anyText] },
         text: textLike(/^Waiting for 1 more approval from "Alice" \(policy "Carol asks, Alice agrees": /),
       },
+      decoded: [
+        {
+          text: `Change user "Carol" (${carol.userId}).`,
+          facts: [],
+          changes: [{ name: 'name', before: '"Carol"', after: '"Caroline"' }],
+        },
+      ],
     });
     const { createHash } = await import('node:crypto');
     expect(activity.fingerprint).toBe(`sha256:${createHash('sha256').update(vote!.message).digest('hex')}`);

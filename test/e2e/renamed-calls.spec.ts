@@ -6,7 +6,7 @@ import { refusal } from './exchange.js';
 
 /*
  * Policies read calls by the names that interfaces give them. Who may delete and create interfaces cannot give a call that a
- * policy reads another name (docs/adr/0121).
+ * policy reads another name (docs/adr/0011).
  */
 
 const contract = `0x${'22'.repeat(20)}` as const;

@@ -305,7 +305,7 @@ const abi = JSON.stringify([
 const webhook = { url: 'http://127.0.0.1:9/hooks', name: 'sample' };
 const subscription = { eventType: 'ACTIVITY_UPDATES', isActive: true };
 
-/** A secret as a client seals it to the target key of an import bundle (client protocol 7.4). */
+/** A secret as a client seals it to the target key of an import bundle (docs/protocol.md, import bundles). */
 export function sealedTo(importBundle: string, secret: string | Uint8Array): string {
   const { data } = JSON.parse(importBundle) as { data: string };
   const { targetPublic } = JSON.parse(Buffer.from(data, 'hex').toString()) as { targetPublic: string };

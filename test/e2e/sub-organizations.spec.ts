@@ -1,6 +1,7 @@
 import type { Turnkey } from '@turnkey/sdk-server';
 import { ApiKeyStamper } from '@turnkey/api-key-stamper';
 import { TurnkeyClient } from '@turnkey/http';
+import { decodeJwt } from 'jose';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import {
@@ -153,6 +154,7 @@ describe('published clients', () => {
     const [address] = created.wallet!.addresses;
     expect(created.rootUserIds).toHaveLength(1);
 
+    const { iss, sub, aud } = decodeJwt(oidcToken);
     for (const [filterType, filterValue] of [
       ['NAME', 'By the SDK'],
       ['USERNAME', 'Sdk'],
@@ -161,6 +163,8 @@ describe('published clients', () => {
       ['PUBLIC_KEY', key.publicKey],
       ['CREDENTIAL_ID', passkey.credentialId],
       ['OIDC_TOKEN', oidcToken],
+      ['OIDC_CLAIMS', JSON.stringify({ iss, sub, aud })],
+      ['OAUTH_CLAIM', JSON.stringify({ issuer: iss, subject: sub, audience: aud })],
       ['WALLET_ACCOUNT_ADDRESS', address!.toLowerCase()],
     ] as const) {
       const { organizationIds } = await sdk.getSubOrgIds({ filterType, filterValue });
@@ -568,7 +572,11 @@ describe('lists', () => {
     [{ filterType: 'NAME' }, 'filterValue: is required'],
     [{ filterType: 'NAME', filterValue: '' }, 'filterValue: is required'],
     [{ filterType: 'OIDC_TOKEN', filterValue: 'a.b.c' }, 'INVALID_OIDC_TOKEN'],
-    [{ filterType: 'OIDC_CLAIMS', filterValue: '{"iss":"x"}' }, 'must be JSON with the strings'],
+    [{ filterType: 'OIDC_CLAIMS', filterValue: '{"iss":"x"}' }, 'must be JSON with the strings `iss`, `sub` and `aud`'],
+    [
+      { filterType: 'OAUTH_CLAIM', filterValue: '{"iss":"x","sub":"y","aud":"z"}' },
+      '`issuer`, `subject` and `audience`',
+    ],
     [{ paginationOptions: { limit: '0' } }, 'paginationOptions.limit'],
   ])('refuse %j', async (request, message) =>
     expect(await refusal(list('list_suborgs', request))).toMatchObject({ status: 400, message: textLike(message) }),

@@ -1,5 +1,5 @@
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
-import { KeptMessages } from '../../src/testing/kept-messages.js';
+import { CapturedMessages } from '../../src/testing/captured-messages.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config/config.js';
@@ -93,7 +93,7 @@ export async function startTenants(settings: Readonly<Record<string, string>> = 
   const logger = createLogger('silent');
   const projecting = projectInMemory();
   const config = readConfig({ PORT: '0', ...settings });
-  const kept = new KeptMessages();
+  const kept = new CapturedMessages();
   const coordinator = await createCoordinator(config, {
     store,
     projecting,

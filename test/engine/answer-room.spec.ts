@@ -1,4 +1,4 @@
-import { answerRoom } from '../../src/engine/answer-room.js';
+import { responseCapacity } from '../../src/engine/response-capacity.js';
 import type { Slot } from '../../src/fairness/fair-slots.js';
 import { organizationPath, strangersPath, type QueuePath } from '../../src/fairness/fair-queue.js';
 
@@ -12,7 +12,7 @@ class Asked {
   constructor(path: QueuePath, count: number) {
     for (let one = 0; one < count; one += 1) {
       this.all.push(
-        answerRoom.enter(path).then(
+        responseCapacity.enter(path).then(
           (slot) => this.slots.push(slot),
           () => (this.refused += 1),
         ),

@@ -1,4 +1,4 @@
-import { LostVaults, type UnnamedVault } from '../../src/engine/lost-vaults.js';
+import { OrphanedVaults, type UnnamedVault } from '../../src/engine/orphaned-vaults.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { unnamedVaults } from '../../src/read-models/unnamed-vaults.js';
@@ -24,7 +24,7 @@ async function started(exclusive: boolean) {
   const own = new Set(await vaultsOf(inner));
   const swept: string[] = [];
   const stale: UnnamedVault[] = [];
-  const lost = new LostVaults({
+  const lost = new OrphanedVaults({
     store,
     clock,
     unnamed: (after, until) => [...stale.splice(0), ...unnamedVaults(coordinator.projecting.rows, after, until)],

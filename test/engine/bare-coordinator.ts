@@ -1,6 +1,6 @@
 import { activities } from '../../src/activities/index.js';
 import type { PreparePorts } from '../../src/ports/prepare.js';
-import { ActivityAnswers, type ActivityAnswer } from '../../src/engine/answers.js';
+import { ActivityResponses, type ActivityResponse } from '../../src/engine/activity-responses.js';
 import { Children } from '../../src/engine/children.js';
 import { DenialLog } from '../../src/engine/denials.js';
 import { Driver } from '../../src/engine/drive.js';
@@ -87,7 +87,7 @@ export class BareCoordinator {
   readonly runner: ReadModelRunner;
   /** What the driver told its metrics, and how many requests it was given. */
   readonly counts = { appends: [] as number[], conflicts: 0, driven: 0 };
-  private readonly answers: ActivityAnswers;
+  private readonly answers: ActivityResponses;
   private readonly keys: SeededRandomness;
   private lastTimestamp = 0;
   private policies = 0;
@@ -156,7 +156,7 @@ export class BareCoordinator {
       ...(patienceMs === undefined ? {} : { patienceMs }),
       ...(reading === undefined ? {} : { reading }),
     });
-    this.answers = new ActivityAnswers(this.driver, known, this.registry, {
+    this.answers = new ActivityResponses(this.driver, known, this.registry, {
       ...prepare,
       clock: this.clock,
       metrics,
@@ -224,7 +224,7 @@ export class BareCoordinator {
   }
 
   /** Sends a request as it is, as often as one likes. */
-  async send(stamped: Stamped): Promise<ActivityAnswer> {
+  async send(stamped: Stamped): Promise<ActivityResponse> {
     return this.answers.of(await this.drive(stamped));
   }
 
@@ -238,7 +238,7 @@ export class BareCoordinator {
     return this.driver.drive(request, meter);
   }
 
-  async submit(signer: Signer, type: string, parameters: object): Promise<ActivityAnswer['activity']> {
+  async submit(signer: Signer, type: string, parameters: object): Promise<ActivityResponse['activity']> {
     return (await this.send(this.stamp(signer, type, parameters))).activity;
   }
 

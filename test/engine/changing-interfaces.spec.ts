@@ -85,7 +85,7 @@ test('a request is read four times, and then told to come again', async () => {
   changes = 20;
   const refused = await refusal(here.submit(here.root.key, signTransaction, parameters()));
   expect([refused?.code, readings]).toEqual(['UNAVAILABLE', 4]);
-  expect(refused?.message).toMatch(/kept changing while this was being read/);
+  expect(refused?.message).toMatch(/changed while the request was processed/);
 });
 
 test('a request that is only tried is read four times too', async () => {

@@ -2,7 +2,7 @@ import { DecisionQueue } from '../../src/engine/decision-queue.js';
 import { senderPath, type QueuePath, type Sender } from '../../src/fairness/fair-queue.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PreparePorts } from '../../src/ports/prepare.js';
-import type { ActivityAnswer } from '../../src/engine/answers.js';
+import type { ActivityResponse } from '../../src/engine/activity-responses.js';
 import { foundOrganization } from '../../src/decide/found-organization.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { mainThreadSteps } from '../../src/domain/steps.js';
@@ -13,7 +13,7 @@ import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { verifyRegistration } from '../../src/stamps/webauthn.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
-import { KeptMessages } from '../../src/testing/kept-messages.js';
+import { CapturedMessages } from '../../src/testing/captured-messages.js';
 import {
   BareCoordinator,
   organizationId,
@@ -71,7 +71,7 @@ async function asOneBatch(
   coordinator: BareCoordinator,
   store: SteeredStore,
   requests: readonly Stamped[],
-): Promise<PromiseSettledResult<ActivityAnswer>[]> {
+): Promise<PromiseSettledResult<ActivityResponse>[]> {
   const before = store.asked.length;
   store.hold();
   const blocker = coordinator.submit(coordinator.root.key, createTag, {
@@ -103,7 +103,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await soon();
 }
 
-const statusOf = (one: PromiseSettledResult<ActivityAnswer> | undefined): string => {
+const statusOf = (one: PromiseSettledResult<ActivityResponse> | undefined): string => {
   if (one?.status === 'fulfilled') return one.value.activity.status.replace('ACTIVITY_STATUS_', '');
   const reason: unknown = one?.reason;
   return reason instanceof CoordinatorError ? reason.code : String(reason);
@@ -817,7 +817,7 @@ describe('prepare', () => {
 describe('afterwards', () => {
   const tell = 'ACTIVITY_TYPE_TELL';
   async function telling() {
-    const kept = new KeptMessages();
+    const kept = new CapturedMessages();
     const delivery = new RetryingDelivery({ email: kept, sms: kept }, () => undefined);
     const { store, coordinator } = await alone({ registry: testRegistry, prepare: { delivery } });
     const { root } = coordinator;
@@ -911,16 +911,19 @@ describe('a denial', () => {
         },
       ],
     };
-    expect([refusal.code, refusal.details]).toEqual(['PERMISSION_DENIED', [detail]]);
     expect(await coordinator.events()).toEqual(before);
 
     const recorded = await coordinator.events(denials);
+    const { id: denialId } = recorded[0]!;
+    expect([refusal.code, refusal.details]).toEqual(['PERMISSION_DENIED', [{ ...detail, denialId }]]);
     expect(recorded.map(({ type, data }) => ({ type, data }))).toEqual([
       {
         type: 'ActivityDenied',
         data: {
           type: createTag,
           userId: ann.userId,
+          revision: before.length - 1,
+          rules: 1,
           fingerprint: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string,
           timestampMs: (JSON.parse(request.body) as { timestampMs: string }).timestampMs,
           message: request.body,

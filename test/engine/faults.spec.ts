@@ -1,4 +1,4 @@
-import type { ActivityAnswer } from '../../src/engine/answers.js';
+import type { ActivityResponse } from '../../src/engine/activity-responses.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
@@ -24,7 +24,7 @@ async function playWith(faults: ReadonlyMap<number, Fault>) {
   }
   const refusals: string[] = [];
 
-  const check = async ({ activity }: ActivityAnswer): Promise<void> => {
+  const check = async ({ activity }: ActivityResponse): Promise<void> => {
     const types = (await coordinator.events())
       .filter(({ data }) => (data as { activityId?: string }).activityId === activity.id)
       .map(({ type }) => type);
@@ -38,7 +38,7 @@ async function playWith(faults: ReadonlyMap<number, Fault>) {
     ]);
   };
   /** Until there is an answer; a refusal that is not the store's is an answer too. */
-  const persist = async (request: Stamped): Promise<ActivityAnswer | string> => {
+  const persist = async (request: Stamped): Promise<ActivityResponse | string> => {
     for (let attempt = 1; attempt <= 8; attempt++) {
       try {
         const answer = await coordinator.send(request);
@@ -53,7 +53,7 @@ async function playWith(faults: ReadonlyMap<number, Fault>) {
     throw new Error('no answer after eight attempts');
   };
   const { root } = coordinator;
-  const submitted = async (signer: Stamped): Promise<ActivityAnswer['activity']> => {
+  const submitted = async (signer: Stamped): Promise<ActivityResponse['activity']> => {
     const answer = await persist(signer);
     if (typeof answer === 'string') throw new Error(`refused: ${answer}`);
     return answer.activity;
@@ -116,7 +116,7 @@ async function playWith(faults: ReadonlyMap<number, Fault>) {
   for (const answer of answers) if (typeof answer !== 'string') await check(answer);
   for (const request of [...tags, approval]) {
     const again = await restarted.send(request).catch((error: unknown) => error);
-    if (!(again instanceof CoordinatorError)) await check(again as ActivityAnswer);
+    if (!(again instanceof CoordinatorError)) await check(again as ActivityResponse);
   }
   expect(await coordinator.events()).toHaveLength(events.length);
 

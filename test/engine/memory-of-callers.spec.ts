@@ -35,19 +35,20 @@ describe('the log of denials', () => {
     timestampMs: '0',
   } as unknown as SubmitRequest;
   const denial = new CoordinatorError('PERMISSION_DENIED', 'no');
+  const by = { userId: 'user', at: startedAt, basis: { revision: 0, rules: 1 } };
 
   test('forgets no count of this minute, however many organizations are denied, and the others when the minute is over', async () => {
     const store = new InMemoryEventStore();
     const clock = new ManualClock(startedAt);
     const log = new DenialLog(store, clock);
-    for (let count = 0; count < 61; count++) await log.record(organizationId, 'user', request, denial);
-    for (let count = 0; count < 10_050; count++) await log.record(`organization ${count}`, 'user', request, denial);
-    await log.record(organizationId, 'user', request, denial);
+    for (let count = 0; count < 61; count++) await log.record(organizationId, by, request, denial);
+    for (let count = 0; count < 10_050; count++) await log.record(`organization ${count}`, by, request, denial);
+    await log.record(organizationId, by, request, denial);
     const recorded: unknown[] = [];
     for await (const event of store.read(`denials-${organizationId}`)) recorded.push(event);
     expect(recorded).toHaveLength(60);
     clock.advance('2m');
-    await log.record('one more', 'user', request, denial);
+    await log.record('one more', by, request, denial);
     expect(log.open).toBe(1);
   });
 
@@ -55,7 +56,7 @@ describe('the log of denials', () => {
     const store = new InMemoryEventStore();
     const log = new DenialLog(store, new ManualClock(startedAt));
     for (const text of ['x'.repeat(100_000), `${'x'.repeat(65_535)}\u{1f600}`]) {
-      await log.record(organizationId, 'user', { ...request, text }, denial);
+      await log.record(organizationId, by, { ...request, text }, denial);
     }
     const lengths: number[] = [];
     for await (const { data } of store.read(`denials-${organizationId}`)) {
@@ -68,7 +69,7 @@ describe('the log of denials', () => {
     const store = new InMemoryEventStore();
     const clock = new ManualClock(startedAt);
     const log = new DenialLog(store, clock);
-    const denied = () => log.record(organizationId, 'user', { ...request, text: 'x'.repeat(65_536) }, denial);
+    const denied = () => log.record(organizationId, by, { ...request, text: 'x'.repeat(65_536) }, denial);
     for (let count = 0; count < 200; count++) {
       await denied();
       clock.advance('2s');
@@ -90,10 +91,10 @@ describe('the log of denials', () => {
       }
     })();
     const clock = new ManualClock(startedAt);
-    await new DenialLog(store, clock).record(organizationId, 'user', request, denial);
-    await new DenialLog(store, clock).record(organizationId, 'user', request, denial);
+    await new DenialLog(store, clock).record(organizationId, by, request, denial);
+    await new DenialLog(store, clock).record(organizationId, by, request, denial);
     const log = new DenialLog(store, clock, () => 1);
-    await log.record(organizationId, 'user', request, denial);
+    await log.record(organizationId, by, request, denial);
     expect(from).toEqual([0, 0, 1]);
     const revisions: number[] = [];
     for await (const { revision } of store.read(`denials-${organizationId}`)) revisions.push(revision);

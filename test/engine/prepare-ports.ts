@@ -15,7 +15,7 @@ import { knownOauth2Providers } from '../../src/oidc/oauth2-providers.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';
 import { verifyRegistration } from '../../src/stamps/webauthn.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
-import { KeptMessages } from '../../src/testing/kept-messages.js';
+import { CapturedMessages } from '../../src/testing/captured-messages.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { webhookTargets } from '../../src/webhooks/targets.js';
 
@@ -33,12 +33,12 @@ const noMetrics = {
 export async function preparePorts(
   store: EventStore = new InMemoryEventStore(),
   seed = 'prepare',
-): Promise<PreparePorts & OpenKeyring & { readonly kept: KeptMessages }> {
+): Promise<PreparePorts & OpenKeyring & { readonly kept: CapturedMessages }> {
   const randomness = new SeededRandomness(seed);
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const keyEncryption = new LocalKeyEncryption([Buffer.alloc(32, 7)], randomness);
   const newId = () => uuidV7(clock, randomness);
-  const kept = new KeptMessages();
+  const kept = new CapturedMessages();
   const opened = await openKeyring({ store, keyEncryption, clock, randomness, newId });
   const fetch = guardedFetch({ allowPrivateNetwork: false });
   const issuer = new OidcIssuer({ keys: opened.keys, randomness, address: () => 'https://countersign.example' });

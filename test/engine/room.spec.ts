@@ -1,4 +1,4 @@
-import { Room } from '../../src/engine/room.js';
+import { Room } from '../../src/engine/append-backoff.js';
 
 /** Writes for as long as a stretch lasts, a second. */
 function writesLong(room: Room, organizationId: string, tookMs: number): void {

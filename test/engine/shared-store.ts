@@ -7,7 +7,7 @@ import type { EventStore, SubscribeOptions, Subscription } from '../../src/ledge
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
 import { apiKeyPairFromPrivate, type ApiKeyPair } from '../../src/stamps/sign.js';
-import { KeptMessages } from '../../src/testing/kept-messages.js';
+import { CapturedMessages } from '../../src/testing/captured-messages.js';
 import { SeededRandomness, StampingClient, type ManualClock } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { SteeredStore } from '../ledger/steered-store.js';
@@ -54,7 +54,7 @@ export async function startBeside(
   clock: ManualClock,
   settings: Readonly<Record<string, string>> = {},
 ) {
-  const kept = new KeptMessages();
+  const kept = new CapturedMessages();
   const store = new Door(inner);
   const randomness = new SeededRandomness(seed);
   const keyEncryption = new LocalKeyEncryption([Buffer.alloc(32, 7)], randomness);

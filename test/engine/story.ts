@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ActivityAnswer } from '../../src/engine/answers.js';
+import type { ActivityResponse } from '../../src/engine/activity-responses.js';
 import type { OrganizationView } from '../../src/domain/organization/organization.js';
 import { generateApiKeyPair } from '../../src/stamps/sign.js';
 import { SeededRandomness } from '../../src/testing/deterministic.js';
@@ -95,7 +95,7 @@ export const stories: fc.Arbitrary<Story> = fc.array(
 /** A request of a story and what became of it. */
 interface Told {
   readonly request: Stamped;
-  readonly answer: PromiseSettledResult<ActivityAnswer>;
+  readonly answer: PromiseSettledResult<ActivityResponse>;
 }
 
 export interface Played {

@@ -504,7 +504,7 @@ const claimsOf = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64u
 /** A code of digits that is another one. */
 const wrong = (code, by = 1) => String((Number(code) + by) % 1_000_000).padStart(6, '0');
 
-/** What a client signs to use a verification token (client protocol, section 8.2). */
+/** What a client signs to use a verification token (docs/protocol.md, client signatures). */
 function clientSignature({ privateKey, publicKey }, verificationToken, usage, asked) {
   const message = JSON.stringify({ ...asked, tokenId: claimsOf(verificationToken).id, type: usage });
   const signature = Buffer.from(p256.sign(Buffer.from(message), Buffer.from(privateKey, 'hex'))).toString('hex');
@@ -662,7 +662,7 @@ async function people(coordinator) {
   await send('INIT_OTP_V3', phone);
 }
 
-/** A client secret as published clients seal it (client protocol, section 7.7), but with a seed. */
+/** A client secret as published clients seal it (docs/protocol.md, secrets of clients), but with a seed. */
 function sealedClientSecret(secret, recipient) {
   const to = Buffer.from(recipient, 'hex');
   const ephemeral = createECDH('prime256v1');
@@ -1144,7 +1144,7 @@ async function askedForEachPayload({ client, root }, ann) {
   return (count) => client.submit(type('SIGN_RAW_PAYLOADS'), typedPayloads(privateKeyId, count));
 }
 
-/** What stands for several things is in doubt for each, and votes whose credential is gone do not count (docs/adr/0118). */
+/** What stands for several things is in doubt for each, and votes whose credential is gone do not count (docs/adr/0010, 0015). */
 async function lasting(coordinator) {
   const { client, root } = coordinator;
   const either = (promise) =>

@@ -19,7 +19,7 @@ beforeAll(async () => {
   await production.createUser('Alice Adams');
   // More than SQLite keeps beside a store that is only read, and so long that a block of 512 bytes ends within the last line.
   for (const policyName of ['one', 'two', 'three', 'four', 'five'])
-    await production.createPolicy({ policyName, notes: 'x'.repeat(4_062) });
+    await production.createPolicy({ policyName, notes: `👩\u200d💻${'x'.repeat(4_048)}` });
   user = await TypingUser.sitDown();
   await mkdir(user.path('data'));
   const store = await SqliteEventStore.open(user.path('data', 'events.db'));
@@ -51,6 +51,9 @@ test('writes a file for its owner only, which goes on in a test, and never over 
   const shown = await user.types(command);
   expect(shown.out).toContain('Alice');
   expect(shown.out.split('\n')[0]).toContain('"format":"countersign history"');
+  // As if it had been piped: what a terminal may act on is an escape, in the file and in its hash.
+  await writeFile(user.path('piped.jsonl'), shown.out);
+  await (await startCoordinator({ history: user.path('piped.jsonl') })).close();
   expect(await user.types([...command, '--json'])).toMatchObject({ code: 2 });
   const report = await user.json([...command, '--out', 'whole.jsonl']);
   expect(report).toMatchObject({ changed: 0, otherwise: [], header: { redacted: 'none' } });

@@ -1,4 +1,4 @@
-import { KeptConnection } from '../../src/http-client/kept-request.js';
+import { KeepAliveConnection } from '../../src/http-client/keep-alive-request.js';
 import { certificateFor } from '../oidc/certificate.js';
 import { startWebServer } from '../oidc/web-server.js';
 import { ok, serverByHand } from './server-by-hand.js';
@@ -21,7 +21,7 @@ test('a connection is used again, and what is sent at once is sent on several', 
     });
   });
   closing.push(server.close);
-  const connection = new KeptConnection();
+  const connection = new KeepAliveConnection();
   for (let count = 0; count < 3; count++) {
     const response = await connection.send(server.url, asking);
     expect([response.status, response.headers['x-position'], response.text]).toEqual([200, '7', '{"ö":2}']);
@@ -48,7 +48,7 @@ test.each(['reset', 'ended'] as const)('a request whose connection is %s before 
     else if (how === 'reset') socket.resetAndDestroy();
     else socket.end();
   });
-  const connection = new KeptConnection();
+  const connection = new KeepAliveConnection();
   await connection.send(url, small);
   expect(await connection.send(url, small)).toMatchObject({ status: 200 });
   expect(seen).toEqual([1, 1, 2]);
@@ -60,7 +60,7 @@ test('a request that fails on a new connection is sent once', async () => {
     seen.push(connection);
     socket.resetAndDestroy();
   });
-  await expect(new KeptConnection().send(url, small)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  await expect(new KeepAliveConnection().send(url, small)).rejects.toMatchObject({ code: 'ECONNRESET' });
   expect(seen).toEqual([1]);
 });
 
@@ -78,7 +78,7 @@ test.each(late)(
       seen.push(connection);
       socket.write(seen.length === 1 ? ok : sent);
     });
-    const connection = new KeptConnection();
+    const connection = new KeepAliveConnection();
     await connection.send(url, small);
     await expect(connection.send(url, { ...small, withinMs: 50 })).rejects.toThrow(/no response within 50 ms|aborted/);
     expect(seen).toEqual([1, 1]);
@@ -88,14 +88,14 @@ test.each(late)(
 
 test('a response that breaks off is none', async () => {
   const url = await byHand((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'));
-  await expect(new KeptConnection().send(url, small)).rejects.toThrow('aborted');
+  await expect(new KeepAliveConnection().send(url, small)).rejects.toThrow('aborted');
 });
 
 test('an upgrade that nobody asked for is no answer', async () => {
   const url = await byHand((socket) =>
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'),
   );
-  await expect(new KeptConnection().send(url, small)).rejects.toThrow('closed before an answer');
+  await expect(new KeepAliveConnection().send(url, small)).rejects.toThrow('closed before an answer');
 });
 
 test('a server that nobody vouches for is sent nothing', async () => {
@@ -106,7 +106,7 @@ test('a server that nobody vouches for is sent nothing', async () => {
     response.end();
   }, certificate);
   closing.push(server.close);
-  const sending = new KeptConnection().send(`https://127.0.0.1:${server.port}/`, asking);
+  const sending = new KeepAliveConnection().send(`https://127.0.0.1:${server.port}/`, asking);
   await expect(sending).rejects.toMatchObject({ code: expect.stringMatching(/CERT|SELF_SIGNED|ALTNAME/) as string });
   expect(asked).toEqual([]);
 });

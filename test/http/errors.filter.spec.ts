@@ -42,7 +42,7 @@ function answered(thrown: unknown) {
   return { status, headers, body: body!, logged };
 }
 
-test('every code has the status of the client protocol, section 3.2', () => {
+test('every code has the status of the docs/protocol.md, status codes', () => {
   expect(httpStatuses).toEqual({
     INVALID_ARGUMENT: 400,
     NOT_FOUND: 404,

@@ -1,5 +1,5 @@
 import fastify from 'fastify';
-import { inParts, writeLargeAnswersApart } from '../../src/http/large-answers.js';
+import { inParts, writeLargeResponsesApart } from '../../src/http/large-responses.js';
 
 async function answered(text: string) {
   const server = fastify();
@@ -7,7 +7,7 @@ async function answered(text: string) {
     request.caller = { network: request.ip, isThroughProxy: false };
     done();
   });
-  writeLargeAnswersApart(server);
+  writeLargeResponsesApart(server);
   const wasSent = new Promise<boolean>((resolve) => {
     server.get('/', (_request, reply) => {
       setImmediate(() => resolve(reply.raw.headersSent));

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { answerRoom } from '../../src/engine/answer-room.js';
+import { responseCapacity } from '../../src/engine/response-capacity.js';
 import { organizationPath } from '../../src/fairness/fair-queue.js';
 import { followReader } from '../../src/http/slow-readers.js';
 
@@ -22,7 +22,7 @@ function* parts(bytes: number) {
 /** A server of large answers, each in a slot of the organization that the path names. */
 async function answering(bytes: number) {
   server = createServer((request, response) => {
-    const enter = answerRoom.enter(organizationPath(request.url!.slice(1), 'parent'));
+    const enter = responseCapacity.enter(organizationPath(request.url!.slice(1), 'parent'));
     void enter.then((slot) => {
       followReader(response, request.socket, slot, second);
       Readable.from(parts(bytes)).pipe(response);

@@ -150,7 +150,7 @@ describe('the library in use', () => {
   ])('is not one that returns %s', (_, broken) => {
     expect(chooseEd25519([() => ({ ...openSsl, name: 'broken', ...broken })])).toMatchObject({
       library: { name: 'OpenSSL' },
-      passedOver: ['broken does not sign as it should'],
+      passedOver: ['self-test failed: unexpected signature from broken'],
     });
   });
 });

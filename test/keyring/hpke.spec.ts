@@ -108,7 +108,7 @@ describe('RFC 9180, Appendix A: base mode, DHKEM(P-256), HKDF-SHA256, AES-256-GC
 });
 
 describe('messages', () => {
-  test('are what the client protocol says: info, and AAD of both uncompressed keys', async () => {
+  test('are those of published clients: info, and AAD of both uncompressed keys', async () => {
     for (const length of [0, 1, 32, 1000]) {
       const recipient = keyPair();
       const plaintext = randomBytes(length);

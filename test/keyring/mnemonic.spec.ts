@@ -54,7 +54,7 @@ describe('published vectors', () => {
 });
 
 describe('languages', () => {
-  test('are the nine of the client protocol', () => {
+  test('are the nine of published clients', () => {
     expect(MNEMONIC_LANGUAGES).toHaveLength(9);
     expect(Object.keys(oracle[0]!.languages)).toEqual(MNEMONIC_LANGUAGES);
   });

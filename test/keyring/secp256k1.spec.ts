@@ -224,7 +224,7 @@ describe('the library in use', () => {
   ])('is not one that returns %s', (_, broken) => {
     expect(chooseFrom([() => ({ ...noble, name: 'broken', ...broken })])).toMatchObject({
       library: { name: '@noble/curves' },
-      passedOver: ['broken does not sign as it should'],
+      passedOver: ['self-test failed: unexpected signature from broken'],
     });
   });
 });

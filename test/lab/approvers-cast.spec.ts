@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
-import { approversAsked } from '../../src/lab/approvers-asked.js';
+import { approversTask } from '../../src/lab/approvers-task.js';
 import { minimalApprovers } from '../../src/lab/minimal-approvers.js';
-import { toldApprovers } from '../../src/lab/told-approvers.js';
+import { approverSetsOf } from '../../src/lab/approver-sets.js';
 import { aRootQuorum } from '../activities/facts.js';
 import { id } from '../activities/given.js';
 import { aVoter, OneActivity, voterId } from '../decide/one-activity.js';
@@ -53,7 +53,7 @@ function asked({ consensus, denial, threshold, members }: Installation): OneActi
 
 function answerOf(one: OneActivity) {
   const [open] = one.organization.openActivities.values();
-  return approversAsked(one.basis(), open!);
+  return approversTask(one.basis(), open!);
 }
 
 function expectedSets(installation: Installation): string[] {
@@ -125,7 +125,7 @@ test('the smallest sets are those whose votes, really cast, complete the activit
 test('a fresh installation names the users who can complete it', () => {
   const one = asked({ consensus: 'approvers.count() == 2', denial: undefined, threshold: 1, members: [3] });
   const { asked: question, tagNames } = answerOf(one);
-  const told = toldApprovers(minimalApprovers(question, environment), question, tagNames);
+  const told = approverSetsOf(minimalApprovers(question, environment), question, tagNames);
   expect(told.classes.flatMap(({ userIds }) => userIds).sort()).toEqual([1, 2, 3].map(voterId));
   expect(told.setCount).toBe('3');
 });

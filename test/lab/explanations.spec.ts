@@ -3,7 +3,7 @@ import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { Decision } from '../../src/domain/activity/events.js';
 import { decisionSteps, decodingSteps, Steps } from '../../src/domain/steps.js';
-import { explanationSteps, ExplanationTelling } from '../../src/lab/tell-explanation.js';
+import { explanationSteps, ExplanationTask } from '../../src/lab/explanation-task.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { PartProofShape, ProofAnswer, ProofQuestion } from '../../src/read-models/explanations.js';
 import { eventOf, isDeciding } from '../../src/replay/deciding-events.js';
@@ -38,7 +38,7 @@ function explained(
 ): ProofAnswer {
   const { authority } = decision;
   const question = { organizationId: 'any', about, now: 0, ...(authority ? { authority } : {}) };
-  const telling = new ExplanationTelling(question, registry);
+  const telling = new ExplanationTask(question, registry);
   if (authority) telling.takeParent(parents.slice(0, authority.revision + 1));
   telling.take(stream);
   return telling.answer();
@@ -102,7 +102,7 @@ const question: ProofQuestion = {
 
 test('ends where the history is too long, and says so', () => {
   const answerTo = (bytes: number) => {
-    const telling = new ExplanationTelling(question, registry);
+    const telling = new ExplanationTask(question, registry);
     // An event of some size takes about a quarter of a step for each of its bytes.
     for (const event of longStream(10, bytes)) telling.take([event]);
     return telling.answer().notExplained;
@@ -126,7 +126,7 @@ test.each([
     const steps = new Steps(explanationSteps);
     for (const event of before) payFolding(steps, event);
     const budget = new Steps(steps.spent + left);
-    const telling = new ExplanationTelling({ organizationId: 'any', about, now: 0 }, registry, budget);
+    const telling = new ExplanationTask({ organizationId: 'any', about, now: 0 }, registry, budget);
     telling.take(stream.slice(0, place + 1));
     return telling.answer();
   };

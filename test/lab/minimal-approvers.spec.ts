@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { authorize, eligibleApprovers, isDenied } from '../../src/domain/policy/authorize.js';
 import { ballotOf } from '../../src/domain/policy/ballot.js';
-import type { AuthorizationContext } from '../../src/domain/policy/question.js';
+import type { AuthorizationContext } from '../../src/domain/policy/request-evaluation.js';
 import type { Approval, AuthorizationRequest, Policy, PolicyUser } from '../../src/domain/policy/types.js';
 import { Steps } from '../../src/domain/steps.js';
 import { approversSteps, minimalApprovers, type MinimalApprovers } from '../../src/lab/minimal-approvers.js';
 import type { ApproversQuestion } from '../../src/lab/passing-sets.js';
-import { toldApprovers } from '../../src/lab/told-approvers.js';
+import { approverSetsOf } from '../../src/lab/approver-sets.js';
 import type { Counts } from '../../src/lab/count-vectors.js';
 import { environment } from '../domain/policy/environment.js';
 import { isLong } from '../long.js';
@@ -343,7 +343,7 @@ describe('who could make an activity pass', () => {
       const given = asked(situation);
       const { ballot, ...rest } = questionOf(given, situation.users);
       const answer = minimalApprovers({ ballot, ...rest }, environment, steps);
-      return toldApprovers(answer, { ballot, ...rest }, { t1: 'treasurer', t2: 'ops' });
+      return approverSetsOf(answer, { ballot, ...rest }, { t1: 'treasurer', t2: 'ops' });
     };
     const sets = ({ minimalSets, blockingSets }: ReturnType<typeof told>) => ({
       minimal: minimalSets.map(({ text }) => text),
@@ -400,7 +400,7 @@ describe('who could make an activity pass', () => {
     it('leaves out whom nobody can ask', () => {
       const given = asked({ ...plain, users: [alice, bob], policies: [allow('approvers.count() >= 1')] });
       const question = { ...questionOf(given, [alice, bob]), unasked: ['bob'] };
-      const answer = toldApprovers(minimalApprovers(question, environment), question, {});
+      const answer = approverSetsOf(minimalApprovers(question, environment), question, {});
       expect(sets(answer).minimal).toEqual(['"name alice"']);
     });
 
@@ -438,7 +438,7 @@ describe('who could make an activity pass', () => {
         sets: 1_200n,
         blocking: [],
       };
-      const answer = toldApprovers(found, given, {});
+      const answer = approverSetsOf(found, given, {});
       expect(answer.minimalSets).toHaveLength(1_000);
       expect(answer.setCount).toBe('1200');
       expect(answer.notComplete).toBe('only the first sets are listed, up to 1000');
@@ -451,7 +451,7 @@ describe('who could make an activity pass', () => {
       // Of each, thirty in a row.
       const passing = users.map((_, index) => users.map((_other, other) => Number(Math.abs(index - other) < 15)));
       const found = { classes, passing, undoneBy: [], isComplete: true, sets: 400n, blocking: [] };
-      const { minimalSets, notComplete } = toldApprovers(found, given, {});
+      const { minimalSets, notComplete } = approverSetsOf(found, given, {});
       const characters = minimalSets.reduce((sum, { text }) => sum + text.length, 0);
       expect(characters).toBeGreaterThan(200 * 1_024);
       expect(characters).toBeLessThanOrEqual(256 * 1_024);
@@ -463,7 +463,7 @@ describe('who could make an activity pass', () => {
       const given = questionOf(asked({ ...plain, users, policies: [] }), users);
       const classes = [users.map(({ userId }) => userId)];
       const found = { classes, passing: [[1]], undoneBy: [], isComplete: true, sets: 1_200n, blocking: [] };
-      const [told] = toldApprovers(found, given, {}).classes;
+      const [told] = approverSetsOf(found, given, {}).classes;
       expect([told!.size, told!.userIds.length]).toEqual(['1200', 1_000]);
     });
 

@@ -10,8 +10,8 @@ import type { Change } from '../../src/lab/changes.js';
 import type { Facts } from '../../src/lab/facts.js';
 import { flipsOf } from '../../src/lab/flips.js';
 import { prove } from '../../src/lab/proof.js';
-import { Room } from '../../src/lab/room.js';
-import type { PartTold } from '../../src/lab/told-parts.js';
+import { Room } from '../../src/lab/proof-size-limit.js';
+import type { PartExplanation } from '../../src/lab/part-explanation.js';
 import { environment } from '../domain/policy/environment.js';
 import {
   approvalLists,
@@ -79,7 +79,7 @@ function truthOf(text: string, clause: Clause, scope: ReturnType<typeof scopeOf>
   }
 }
 
-function* everyPart(part: PartTold): Generator<PartTold> {
+function* everyPart(part: PartExplanation): Generator<PartExplanation> {
   yield part;
   for (const inner of part.parts ?? []) yield* everyPart(inner);
 }

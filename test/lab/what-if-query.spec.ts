@@ -3,9 +3,9 @@ import { organizationStream } from '../../src/domain/organization/organization.j
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import { Steps } from '../../src/domain/steps.js';
-import { answerRoom } from '../../src/lab/what-if-report.js';
-import { AskedEvents } from '../../src/lab/asked-events.js';
-import { readDraft } from '../../src/lab/draft.js';
+import { responseCapacity } from '../../src/lab/what-if-report.js';
+import { RequestedEvents } from '../../src/lab/requested-events.js';
+import { readDraft } from '../../src/lab/parse-draft.js';
 import { boundedWhatIf, whatIf } from '../../src/lab/what-if.js';
 import type { ResponseOf } from '../../src/client/activity-client.js';
 import type { StampingClient } from '../../src/client/stamping-client.js';
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => coordinator.close());
 
-const onStore = async (plain: object, bounds: { meter?: Steps; room?: typeof answerRoom } = {}) =>
+const onStore = async (plain: object, bounds: { meter?: Steps; room?: typeof responseCapacity } = {}) =>
   whatIf(await storeOf(await coordinator.recorded()), {
     organizationId: coordinator.organizationId,
     registry,
@@ -120,7 +120,7 @@ test('one question has 100 million steps, however much its draft names', async (
   const policies = Array.from({ length: 200 }, (_, at) => aPolicy(`policy ${at}`, `number ${at}`));
   const answerTo = (renamings: number) => {
     const history = [...streamOf('acme', [...policies, ...renamed(renamings, 'Acme')])];
-    const events = new AskedEvents(BigInt(history.length), ({ stream, from, most = 1 }) => {
+    const events = new RequestedEvents(BigInt(history.length), ({ stream, from, most = 1 }) => {
       const page = stream === organizationStream('acme') ? history.slice(from, from + most) : [];
       return Promise.resolve({ events: page, isEnd: page.length < most });
     });
@@ -156,8 +156,8 @@ test('of the states at the end 200 differences are told', async () => {
 });
 
 test('its answer has a size: newly allowed requests have most of the room', async () => {
-  const bytes = { ...answerRoom.bytes, 'newly-allowed': 1 };
-  const answer = await onStore(open, { room: { ...answerRoom, bytes, characters: 10 } });
+  const bytes = { ...responseCapacity.bytes, 'newly-allowed': 1 };
+  const answer = await onStore(open, { room: { ...responseCapacity, bytes, characters: 10 } });
   expect(answer.divergences.filter(({ kind }) => kind === 'newly-allowed')).toHaveLength(1);
   expect([answer.counts['newly-allowed'], answer.more]).toEqual([3, 2]);
   expect(answer.divergences[0]!.was).toMatch(/^.{10}…$/);

@@ -3,7 +3,7 @@ import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { EventStore } from '../../src/ledger/event-store.js';
 import { ApiError } from '../../src/client/stamping-client.js';
-import { readDraft } from '../../src/lab/draft.js';
+import { readDraft } from '../../src/lab/parse-draft.js';
 import { whatIf } from '../../src/lab/what-if.js';
 import type { Otherwise, WhatIf } from '../../src/lab/what-if-report.js';
 import { startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';

@@ -9,7 +9,7 @@ process.setSourceMapsEnabled(true);
 const ofOneSpec = /\/node_modules\/(?:jest-circus|expect|@jest\/expect|jest-snapshot)\//;
 let specs = 0;
 
-/** Imports a spec as Node.js itself would, where jest gives it a context and all modules anew (docs/adr/0098). */
+/** Imports a spec as Node.js itself would, where jest gives it a context and all modules anew (docs/adr/0032). */
 module.exports = class NativeRuntime extends Runtime {
   spec = ++specs;
 

@@ -9,7 +9,7 @@ import { until } from '../e2e/until.js';
 import { certificateFor } from '../oidc/certificate.js';
 
 /*
- * Whatever a host sends that somebody else has chosen, it does not keep the main thread (docs/adr/0131). The coordinator and the
+ * Whatever a host sends that somebody else has chosen, it does not keep the main thread (docs/adr/0025). The coordinator and the
  * hosts are processes of their own; each hostile host is measured beside an honest one in the same run, in processor time of the
  * coordinator's main thread.
  */

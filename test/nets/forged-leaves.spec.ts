@@ -18,7 +18,7 @@ import { projectInMemory } from '../../src/read-models/projecting.js';
 import { isChained } from '../../src/replay/checked-chains.js';
 import { SavedHeads } from '../../src/replay/saved-heads.js';
 import { verifyHistory } from '../../src/replay/verify.js';
-import { KeptMessages } from '../../src/testing/kept-messages.js';
+import { CapturedMessages } from '../../src/testing/captured-messages.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { TypingUser } from '../cli/typed.js';
@@ -338,7 +338,7 @@ describe('a coordinator that is started on a forged store', () => {
     const store = await SqliteEventStore.open(eventsFile(user.path('data')));
     await fill(store, history);
     const randomness = new SeededRandomness('forged store');
-    const kept = new KeptMessages();
+    const kept = new CapturedMessages();
     const coordinator = await createCoordinator(readConfig({ PORT: '0' }), {
       store,
       projecting: projectInMemory(),

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { ActivityEvent } from '../../src/domain/activity/events.js';
 import { emptyOrganization, evolve } from '../../src/domain/organization/organization.js';
-import { fingerprintOf } from '../../src/decide/fingerprint.js';
+import { fingerprintOf } from '../../src/stamps/fingerprint.js';
 import { ApiError, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { submitPath } from '../../src/client/stamping-client.js';
 import { furnish, sampleSettings, submitSamples } from '../e2e/samples.js';

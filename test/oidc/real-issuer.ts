@@ -128,5 +128,5 @@ async function logIn(issuer: string, person: string, nonce: string): Promise<str
   return token;
 }
 
-/** The nonce that binds a token to a public key, as it is sent (client protocol 8.3). */
+/** The nonce that binds a token to a public key, as it is sent (docs/protocol.md, OIDC tokens). */
 export const nonceFor = (publicKey: string): string => createHash('sha256').update(publicKey).digest('hex');

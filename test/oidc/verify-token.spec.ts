@@ -31,7 +31,7 @@ const algorithms = [
   'Ed25519',
 ];
 
-/** Client protocol, section 8.3. */
+/** docs/protocol.md, OIDC tokens. */
 const publicKey = '0394e549c71fa99dd5cf752fba623090be314949b74e4cdf7ca72031dd638e281a';
 const nonce = '1663bba492a323085b13895634a3618792c4ec6896f3c34ef3c26396df22ef82';
 const login = { login: { publicKey } };

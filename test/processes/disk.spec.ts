@@ -39,7 +39,7 @@ test('a submit of three events takes 5 kB: 3 of events and 2 of rows', async () 
   await client.query('get_activity', { activityId });
   await stop(server);
   const after = bytesOnDisk();
-  // Of pages of 4 KiB, a third of those of events is empty: 4.3 kB (docs/adr/0114).
+  // With pages of 4 KiB instead of 8, a third of each would stay empty: 4.3 kB.
   expect((after.events - before.events) / submits).toBeLessThan(3_100);
   expect((after.rows - before.rows) / submits).toBeLessThan(2_050);
 }, 120_000);

@@ -264,22 +264,132 @@ test(
            await expect(bob.client.approve(asked.fingerprint)).toBeAllowed();`,
         ),
       'closes.test.ts': `${imports('startCoordinator')}
+        import 'countersign/testing/vitest';
         test('a coordinator is closed at the end of its test', async () => {
           await using coordinator = await startCoordinator({ store: 'sqlite' });
           const { username }: { username: string } = await coordinator.client.query('whoami');
           expect(username).toBe('Root user');
+          await expect(coordinator).toHaveRecorded('OrganizationCreated');
         });
       `,
       'vitest.config.js':
         "export default { esbuild: { target: 'es2022' }, test: { testTimeout: 60_000, maxWorkers: 2 } };",
     };
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const strict = ['--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'esnext'];
+    expect(await run(tsc, '--noEmit', ...strict, join(folder, 'closes.test.ts'))).toEqual({ code: 0, output: '' });
     const { code, output } = await run(vitest, 'run', '--root', folder, '--config', join(folder, 'vitest.config.js'));
     expect(output).toMatch(/expected 'Root user' to be 'nobody'/);
     expect(output).toMatch(/Tests {2}1 failed \| 2 passed \(3\)/);
     expect(output).not.toContain('did not exit');
     expect(code).toBe(1);
     expect(await leftBehind()).toEqual([]);
+  },
+  limitMs + 10_000,
+);
+
+/** Makes packages that are only there for development available to the project. */
+async function placeForDevelopment(...names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const place = join(project, 'node_modules', name);
+    await mkdir(dirname(place), { recursive: true });
+    if (!existsSync(place)) await symlink(join(root, 'node_modules', name), place);
+  }
+}
+
+/** A piece of code of the page on the harness, by what follows the three backticks. */
+async function blockOf(info: string): Promise<string> {
+  const page = await readFile(join(root, 'docs', 'how-to', 'test-with-the-harness.md'), 'utf8');
+  const [, code] = new RegExp(`^\`\`\`${info}\\n([^]*?)^\`\`\`$`, 'm').exec(page)!;
+  return code!;
+}
+
+const compilerOptions = {
+  module: 'nodenext',
+  target: 'es2022',
+  strict: true,
+  isolatedModules: true,
+  skipLibCheck: true,
+};
+
+/** A test in TypeScript, with an import of its own files by the name that they get, and all matchers. */
+const typescriptTest = (imports: string, matchers: string): string => `
+  import { startCoordinator, type TestCoordinator } from 'countersign/testing';
+  import '${matchers}';
+  ${imports}
+  import { tagName } from './name.js';
+
+  let coordinator: TestCoordinator;
+  beforeAll(async () => {
+    coordinator = await startCoordinator();
+  });
+  afterAll(() => coordinator.close());
+
+  test('a tag is created', async () => {
+    const submitted = coordinator.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: tagName, userIds: [] });
+    await expect(submitted).toBeAllowed();
+    await expect(coordinator).toHaveRecorded('UserTagCreated', { tagName });
+    const last = (await coordinator.events()).find(({ type }) => type === 'UserTagCreated');
+    expect(last?.type === 'UserTagCreated' ? last.data.tagName : undefined).toBe(tagName);
+    expect(() => coordinator.fail('apend' as 'append')).toThrow('use read, append, head');
+  });
+`;
+
+interface RunnerProject {
+  readonly name: string;
+  readonly settings: string;
+  readonly imports?: string;
+  readonly matchers: string;
+}
+
+const runnerProjects: readonly RunnerProject[] = [
+  { name: 'ts-jest', settings: 'js jest.config.js for ts-jest', matchers: 'countersign/testing/jest' },
+  {
+    name: 'SWC',
+    settings: 'js jest.config.js for SWC',
+    imports: "import { afterAll, beforeAll, expect, test } from '@jest/globals';",
+    matchers: 'countersign/testing/jest-globals',
+  },
+];
+
+test.each(runnerProjects)(
+  'with the settings of the guide, tests in TypeScript compile and pass with $name',
+  async ({ name, settings, imports = '', matchers }) => {
+    const folder = join(project, `with-${name}`);
+    await mkdir(folder);
+    await placeForDevelopment('ts-jest', '@swc/jest', '@swc/core', '@jest/globals', '@types/jest', 'expect');
+    const files = {
+      'jest.config.js': await blockOf(settings),
+      'tsconfig.json': JSON.stringify({ compilerOptions }),
+      'name.ts': "export const tagName: string = 'treasurers';",
+      'tag.test.ts': typescriptTest(imports, matchers),
+    };
+    for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text);
+    expect(await run(tsc, '--noEmit', '--project', folder)).toEqual({ code: 0, output: '' });
+    const { code, output } = await run(
+      '--experimental-vm-modules',
+      jest,
+      '--rootDir',
+      folder,
+      '--config',
+      join(folder, 'jest.config.js'),
+    );
+    expect(output).toContain('Tests:       1 passed, 1 total');
+    expect(code).toBe(0);
+  },
+  2 * limitMs,
+);
+
+test(
+  'with the settings of the guide, tests in CommonJS pass',
+  async () => {
+    const folder = join(project, 'with-commonjs');
+    await mkdir(folder);
+    await writeFile(join(folder, 'package.json'), JSON.stringify({ jest: { transform: {} } }));
+    await writeFile(join(folder, 'root.test.js'), await blockOf('cjs'));
+    const { code, output } = await run('--experimental-vm-modules', jest, '--rootDir', folder);
+    expect(output).toContain('Tests:       1 passed, 1 total');
+    expect(code).toBe(0);
   },
   limitMs + 10_000,
 );
@@ -317,7 +427,7 @@ test(
     }
     // The coordinator has ended in order: nothing holds its folder.
     const { stdout } = await promisify(execFile)('npx', [...countersign, 'verify'], { cwd: project, timeout: limitMs });
-    expect(stdout).toContain('Nothing is wrong: ');
+    expect(stdout).toContain('OK: ');
   },
   3 * limitMs,
 );
@@ -398,16 +508,25 @@ const mistaken = [
   "client.query('get_user', { userId: 'x' }).then(({ user }) => user.name)",
   "client.query('list_wallets').then(({ users }) => users)",
   "client.query('list_events').then(({ events: [one] }) => one?.type === 'UserCreated' && one.data.policyName)",
+  "client.query('whoam')",
+  "client.query('of_a_later_release', { any: 'member' })",
+  "client.perform('ACTIVITY_TYPE_UPDATE_USER_NAM', { userId: 'x', userName: 'y' })",
+  "coordinator.events().then(([one]) => one?.type === 'UserCreatd')",
+  "coordinator.events().then(([one]) => one?.type === 'UserTagCreated' && one.data.policyName)",
+  "coordinator.fail('apend')",
 ];
 
 const taken = [
   "client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'treasurers' }).then(({ userTagId }) => userTagId)",
-  "client.perform('ACTIVITY_TYPE_CREATE_POLICY', { whatever: 'an older version has' })",
+  "client.perform<object>('ACTIVITY_TYPE_CREATE_POLICY', { whatever: 'an older version has' })",
+  "client.perform(process.argv0, { whatever: 'its type has' })",
+  'client.query(process.argv0).then(({ whatever }) => whatever)',
   "client.query('get_user', { userId: 'x' }).then(({ user }) => user.userName)",
   "client.query('list_users', { paginationOptions: { limit: '10' } }).then(({ users }) => users[0]?.apiKeys)",
   "client.query('get_wallet', { organizationId: 'another', walletId: 'x' }).then(({ wallet }) => wallet.walletName)",
   "client.query('list_events').then(({ events: [one] }) => one?.type === 'PolicyCreated' && one.data.policyName)",
-  "client.query('of_a_later_release', { any: 'member' })",
+  "coordinator.events().then(([one]) => one?.type === 'PolicyCreated' && one.data.policyName)",
+  "coordinator.events('any-stream').then(([one]) => one?.type === 'OfThatStream' && one.data)",
   "client.query<{ mine: string }>('get_user', { user: 'x' }).then(({ mine }) => mine)",
 ];
 
@@ -415,7 +534,9 @@ test(
   'parameters, requests and members that are not there do not compile',
   async () => {
     const lines = [...mistaken, ...taken];
-    const begin = "import type { ActivityClient } from 'countersign'; declare const client: ActivityClient;";
+    const begin =
+      "import type { ActivityClient } from 'countersign'; import type { TestCoordinator } from 'countersign/testing'; " +
+      'declare const client: ActivityClient; declare const coordinator: TestCoordinator;';
     await writeFile(join(project, 'mistaken.ts'), [begin, ...lines.map((line) => `void ${line};`)].join('\n'));
     const { output } = await run(tsc, '--noEmit', '--strict', '--module', 'nodenext', '--skipLibCheck', 'mistaken.ts');
     const refused = new Set([...output.matchAll(/^mistaken\.ts\((\d+),/gm)].map(([, line]) => lines[Number(line) - 2]));

@@ -138,7 +138,7 @@ test(
       expect(attempt.stdout()).toMatch(
         /signs alone: never\n.+ sign together: possible, and executed in a coordinator\n/,
       );
-      expect(attempt.stdout()).toContain('Nothing is wrong: ');
+      expect(attempt.stdout()).toContain('OK: ');
       expect(attempt.stdout()).not.toContain((await installation.root())['apiPrivateKey']);
     }
     await stop(server);

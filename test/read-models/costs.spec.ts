@@ -17,7 +17,7 @@ import {
 } from '../../src/read-models/claims.js';
 import type { QueryContext } from '../../src/read-models/define-query.js';
 import type { Rows } from '../../src/read-models/database.js';
-import { endedVaults } from '../../src/read-models/ended-vaults.js';
+import { endedVaults } from '../../src/read-models/destroyed-vaults.js';
 import { queries } from '../../src/read-models/index.js';
 import { causesOf, toldEvent } from '../../src/read-models/events.js';
 import { isPage, pageWriter } from '../../src/read-models/pages.js';
@@ -521,6 +521,8 @@ test('every query costs the same with a hundred times the history, whatever its 
 
 /** Statements that a query of one thing, or of a short list, asks of its rows; of all others two at most. */
 const statements: Readonly<Record<string, number>> = {
+  // Of a denial or an activity.
+  explain_activity: 3,
   get_active_policies: 3,
   // Of every list of the organization.
   get_organization: 19,

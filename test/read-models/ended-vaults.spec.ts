@@ -1,5 +1,5 @@
 import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
-import { endedVaults, endedVaultsModel } from '../../src/read-models/ended-vaults.js';
+import { endedVaults, endedVaultsModel } from '../../src/read-models/destroyed-vaults.js';
 import { id } from '../activities/given.js';
 import { contents, recorded, rowsOf } from './projected.js';
 

@@ -1,7 +1,7 @@
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { emptyTail, seal, type Fact } from '../../src/ledger/seal.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { claimLookUps, everywhere, knownActivities, passkeyCounters } from '../../src/read-models/look-ups.js';
+import { claimIndex, everywhere, knownActivities, passkeyCounters } from '../../src/read-models/indexes.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
@@ -42,7 +42,7 @@ async function stopped(table: string | undefined, more: readonly Fact[]) {
     store.append(stream, seal(stream, emptyTail, facts).events, 'no-stream');
   await append(organizationStream(parentId), [founding]);
   const { position } = await append(organizationStream(organizationId), [...recorded, ...more]);
-  const claims = claimLookUps(runner, rows, clock);
+  const claims = claimIndex(runner, rows, clock);
   const { tokenUses, homeOfContact } = everywhere(store, runner, rows, clock);
   const email = { kind: 'EMAIL', value: 'ann@example.com' } as const;
   const asked: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {

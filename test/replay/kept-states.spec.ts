@@ -7,7 +7,7 @@ import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { bytesOf } from '../../src/ledger/fold-cache.js';
 import { nothingLoaded, type LoadedOrganization } from '../../src/ledger/loaded-organization.js';
 import type { Point, StateAnswer, StateQuestion } from '../../src/read-models/states.js';
-import { KeptStates, usualBounds, type StateBounds } from '../../src/replay/kept-states.js';
+import { CachedStates, usualBounds, type StateBounds } from '../../src/replay/cached-states.js';
 import { put } from '../../src/domain/organization/slices.js';
 import { queryTasks } from '../engine/query-tasks.js';
 
@@ -238,7 +238,7 @@ describe('a state of more than 4 MiB', () => {
     return loaded;
   };
   const bytesOfFile = async (bounds: StateBounds, loaded: LoadedOrganization) => {
-    await new KeptStates(stateFolder, bounds).keep(family, loaded);
+    await new CachedStates(stateFolder, bounds).keep(family, loaded);
     const [file] = await files();
     if (file) await rm(join(stateFolder, file.path));
     return file?.bytes;

@@ -5,7 +5,7 @@ import type { Decision } from '../../src/domain/activity/events.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../../src/read-models/reasons.js';
 import { eventOf, isDeciding } from '../../src/replay/deciding-events.js';
-import { reasonsSteps, ReasonsTelling, stepsForOthers } from '../../src/replay/tell-reasons.js';
+import { reasonsSteps, ReasonsTask, stepsForOthers } from '../../src/replay/reasons-task.js';
 import { queryTasks } from '../engine/query-tasks.js';
 import { moduleFile } from '../threads/module-file.js';
 import { longStream } from './long-stream.js';
@@ -51,7 +51,7 @@ function told(
     ...(authority ? { authority } : {}),
     ...asked,
   };
-  const telling = new ReasonsTelling(question, registry);
+  const telling = new ReasonsTask(question, registry);
   if (question.authority) telling.takeParent(parents.slice(0, question.authority.revision + 1));
   telling.take(stream);
   return telling.answer();
@@ -114,7 +114,7 @@ const tooMuch = /^too much has happened before: run `countersign replay`/;
 
 test('folds less for somebody whom the activity does not concern, and says that it did not explain', () => {
   const answerTo = (isConcerned: boolean, steps: number) => {
-    const telling = new ReasonsTelling({ ...question, isConcerned }, registry);
+    const telling = new ReasonsTask({ ...question, isConcerned }, registry);
     // An event of some size takes about a quarter of a step for each of its bytes.
     for (const event of longStream(10, steps / 2)) telling.take([event]);
     return telling.answer().notExplained;

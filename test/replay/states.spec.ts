@@ -1,6 +1,6 @@
 import { compareStates } from '../../src/replay/compare-states.js';
 import { foldToPoint } from '../../src/replay/fold-to.js';
-import { checkReached } from '../../src/replay/points.js';
+import { checkReached } from '../../src/replay/point-reached.js';
 import type { Point } from '../../src/read-models/states.js';
 import { allThings, listNames, organizationTold } from '../../src/replay/state-things.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';

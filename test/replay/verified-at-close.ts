@@ -3,7 +3,7 @@ import type { EventStore } from '../../src/ledger/event-store.js';
 // Runs before every spec file: each store that a spec of test/e2e has made a coordinator fill is verified when the coordinator
 // closes it. What is found fails the test, or the hook, that has closed it.
 
-/** What takes the hook of the spec before out: the spec files of a worker share the classes (docs/adr/0098). */
+/** What takes the hook of the spec before out: the spec files of a worker share the classes (docs/adr/0032). */
 const takeOut = Symbol.for('countersign: verify no store at its close');
 const shared = globalThis as { [takeOut]?: () => void };
 

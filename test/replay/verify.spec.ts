@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { activities } from '../../src/activities/index.js';
-import { fingerprintOf } from '../../src/decide/fingerprint.js';
+import { fingerprintOf } from '../../src/stamps/fingerprint.js';
 import { rootBeginning } from '../../src/decide/found-organization.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { Vote } from '../../src/domain/activity/events.js';
@@ -13,7 +13,7 @@ import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/e
 import type { EventStore, RecordedEvent } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
-import { KeptProgress } from '../../src/replay/kept-progress.js';
+import { SavedProgress } from '../../src/replay/saved-progress.js';
 import { SavedHeads } from '../../src/replay/saved-heads.js';
 import { Spill, SpilledMap, SpilledSet } from '../../src/replay/spill.js';
 import { verifyHistory, type Verification, type VerifyOptions } from '../../src/replay/verify.js';
@@ -166,7 +166,7 @@ describe('verifyHistory', () => {
   it('has its progress on the disk before the file has its name, and then the name', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'verify-'));
     const flushed: string[] = [];
-    const progress = new KeptProgress(join(folder, 'progress'), 0);
+    const progress = new SavedProgress(join(folder, 'progress'), 0);
     await tellFlushed(
       folder,
       (one) => flushed.push(one),
@@ -184,7 +184,7 @@ describe('verifyHistory', () => {
       const shares: number[] = [];
       let seen = 0;
       const broken = verified(golden(), {
-        progress: new KeptProgress(file, 0),
+        progress: new SavedProgress(file, 0),
         onEvent() {
           seen += 1;
           return seen === all - 50 ? Promise.reject(new Error('broken off')) : undefined;
@@ -199,7 +199,7 @@ describe('verifyHistory', () => {
       const forged = golden();
       forgeStamp(forged);
       const kept = readFileSync(file);
-      const { findings, ...counts } = await verified(forged, { progress: new KeptProgress(file, 0) });
+      const { findings, ...counts } = await verified(forged, { progress: new SavedProgress(file, 0) });
       const { findings: none, ...whole } = await verified(golden());
       expect([findings, none]).toEqual([[], []]);
       expect(counts).toEqual(whole);
@@ -207,9 +207,9 @@ describe('verifyHistory', () => {
 
       writeFileSync(file, kept);
       const other = new Map([...golden()].reverse());
-      await expect(verified(other, { progress: new KeptProgress(file) })).rejects.toThrow(/is of another history/);
+      await expect(verified(other, { progress: new SavedProgress(file) })).rejects.toThrow(/is of another history/);
       writeFileSync(file, 'no progress');
-      await expect(verified(golden(), { progress: new KeptProgress(file) })).rejects.toThrow(
+      await expect(verified(golden(), { progress: new SavedProgress(file) })).rejects.toThrow(
         `\`${file}\` was not written by a verification of this release: remove it, or choose another`,
       );
     } finally {
@@ -880,10 +880,10 @@ describe('verifyHistory', () => {
         const [last] = [...history.keys()].slice(-1);
         const onEvent = ({ stream }: RecordedEvent) =>
           stream === last ? Promise.reject(new Error('broken off')) : undefined;
-        const broken = verifyHistory(store, { registry, progress: new KeptProgress(file, 0), onEvent });
+        const broken = verifyHistory(store, { registry, progress: new SavedProgress(file, 0), onEvent });
         await expect(broken).rejects.toThrow('broken off');
         await store.delete(lost!);
-        const { findings } = await verifyHistory(store, { registry, progress: new KeptProgress(file, 0) });
+        const { findings } = await verifyHistory(store, { registry, progress: new SavedProgress(file, 0) });
         expect(findings).toMatchObject([{ problem: expect.stringContaining(`\`${lost}\` is missing`) as string }]);
         await store.close();
       } finally {

@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 
-/** What a registration looks like inside an intent (client protocol, section 1.2); everything base64url. */
+/** What a registration looks like inside an intent (docs/protocol.md, passkey stamps); everything base64url. */
 export interface SoftwareRegistration {
   challenge: string;
   attestation: { credentialId: string; clientDataJson: string; attestationObject: string; transports: string[] };

@@ -10,8 +10,8 @@ import { install, type RootCredentials } from '../../src/app/installation.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { apiKeyPairFromPrivate, StampingClient } from '../../src/testing/index.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
-import { KeptMessages } from '../../src/testing/kept-messages.js';
-import { Shredder } from '../../src/vault/shredding.js';
+import { CapturedMessages } from '../../src/testing/captured-messages.js';
+import { VaultDestroyer } from '../../src/vault/destroy-vaults.js';
 import { until } from '../e2e/until.js';
 import { eventsOf, keysOf, stores, vaultOn } from './world.js';
 
@@ -70,7 +70,7 @@ describe('after a crash between the record of a deletion and the shredding', () 
       clock,
       randomness,
       keyEncryption: keysOf(1),
-      delivery: new RetryingDelivery({ email: new KeptMessages(), sms: new KeptMessages() }, () => undefined),
+      delivery: new RetryingDelivery({ email: new CapturedMessages(), sms: new CapturedMessages() }, () => undefined),
       logger: createLogger('silent'),
       projecting: projectInMemory(),
     });
@@ -143,7 +143,7 @@ describe('a shredder', () => {
   it('tries again by itself what the store did not do', async () => {
     const { store, vault, left } = await furnished(['a', 'b', 'c']);
     const failed: string[] = [];
-    const shredder = new Shredder(vault, { ...silent, failed: (vaultId) => failed.push(vaultId) }, 5);
+    const shredder = new VaultDestroyer(vault, { ...silent, failed: (vaultId) => failed.push(vaultId) }, 5);
     store.deletesFail = true;
     await Promise.all([shredder.shred('a'), shredder.shred('b')]);
     expect(failed).toEqual(['a', 'b']);
@@ -167,7 +167,7 @@ describe('a shredder', () => {
       },
       caughtUp: (vaultId: string) => void caughtUp.push(vaultId),
     };
-    const shredder = new Shredder(vault, reports, 5);
+    const shredder = new VaultDestroyer(vault, reports, 5);
     store.deletesFail = true;
     shredder.sweep(
       () => Promise.resolve(),
@@ -184,7 +184,7 @@ describe('a shredder', () => {
   it('reports a list that breaks off, and ends no process by it', async () => {
     const { vault } = await furnished([]);
     const stopped: unknown[] = [];
-    const shredder = new Shredder(vault, { ...silent, stopped: (error) => stopped.push(error) }, 5);
+    const shredder = new VaultDestroyer(vault, { ...silent, stopped: (error) => stopped.push(error) }, 5);
     const failure = new Error('no rows');
     const breaking = function* (): Generator<string> {
       yield 'a';
@@ -198,7 +198,7 @@ describe('a shredder', () => {
 
   it('ends at once when it is closed, whatever it waits for', async () => {
     const { store, vault, left } = await furnished(['a']);
-    const shredder = new Shredder(vault, silent, 5);
+    const shredder = new VaultDestroyer(vault, silent, 5);
     shredder.sweep(
       (signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
       () => ['a'],
@@ -211,7 +211,7 @@ describe('a shredder', () => {
     // In the time that one which is not closed tries it several times.
     const other = await furnished(['b']);
     other.store.deletesFail = true;
-    const open = new Shredder(other.vault, silent, 5);
+    const open = new VaultDestroyer(other.vault, silent, 5);
     await open.shred('b');
     await until('another one has tried again', () => other.store.asked.length >= 5);
     await open.close();
@@ -226,7 +226,10 @@ describe('a shredder', () => {
       for (; taken < 10_000; taken++) yield `gone ${taken}`;
       yield 'far behind';
     };
-    const shredder = new Shredder({ isThere: () => Promise.resolve(false), shred: (id) => vault.shred(id) }, silent);
+    const shredder = new VaultDestroyer(
+      { isThere: () => Promise.resolve(false), shred: (id) => vault.shred(id) },
+      silent,
+    );
     shredder.sweep(() => Promise.resolve(), many);
     await until('it has looked at all', () => taken === 10_000);
     await shredder.close();

@@ -1,10 +1,10 @@
-import { SharedAnswer } from '../../src/webhooks/shared-answer.js';
+import { SharedResult } from '../../src/webhooks/shared-result.js';
 
 /** Questions that are answered when the test says so, with their number. */
 function questions() {
   const open: { answer(): void; fail(): void }[] = [];
   let asked = 0;
-  const shared = new SharedAnswer(() => {
+  const shared = new SharedResult(() => {
     const number = ++asked;
     return new Promise<number>((resolve, reject) => {
       open.push({ answer: () => resolve(number), fail: () => reject(new Error(`question ${number}`)) });

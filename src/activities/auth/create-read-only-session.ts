@@ -31,7 +31,7 @@ class CreateReadOnlySessionResult {
 }
 
 /**
- * Lets the caller read their organization for a while without stamping (client protocol, section 8.5). Only the public
+ * Lets the caller read their organization for a while without stamping (docs/protocol.md, read-only sessions). Only the public
  * half is recorded: someone who reads the activity later, even in a backup, cannot query in the user's name.
  */
 export const createReadOnlySession = defineActivity({

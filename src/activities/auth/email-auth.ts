@@ -7,7 +7,7 @@ import { parsePublicKey } from '../../keyring/curves.js';
 import { Email, Flag, Hex, Label, Nested, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkLoginFeature } from '../organization/organization-features.js';
-import { parentsWords } from '../parents-words.js';
+import { parentsWords } from '../parent-message-branding.js';
 import { OlderEmailLooks, EmailLooks, MailSender, senderOf } from './otp-params.js';
 import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
 

@@ -11,7 +11,7 @@ import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
 
-/** Fields of every login with the client's own key (client protocol, section 1.5). */
+/** Fields of every login with the client's own key (docs/protocol.md, sessions). */
 export class LoginParams {
   @Hex({ max: 130, about: "The client's P-256 key, which can stamp for the user from now on." })
   publicKey!: string;
@@ -51,7 +51,7 @@ export function checkLogin({ publicKey, sessionProfileId }: LoginParams): void {
 /** A session for a user, for a key that `decide` is about to record. */
 export interface PreparedSession {
   readonly userId: string;
-  /** The session token (client protocol, section 1.5). */
+  /** The session token (docs/protocol.md, sessions). */
   readonly session: string;
 }
 

@@ -35,7 +35,7 @@ class Oauth2AuthenticateResult {
   oidcToken!: string;
 }
 
-/** Names that users of the clients know from the messages (client protocol, section 8.4). */
+/** Names that users of the clients know from the messages (docs/protocol.md, OAuth 2.0). */
 const required = [
   ['authCode', 'auth_code'],
   ['redirectUri', 'redirect_uri'],
@@ -71,7 +71,7 @@ export const oauth2Authenticate = defineActivity({
 
   recall: (_intent, recorded) => recorded.result.oidcToken,
 
-  // A recorded token must prove nothing (docs/adr/0027).
+  // A recorded token must prove nothing (docs/adr/0017).
   decide: (_intent, _context, token) => ({ events: [], result: { oidcToken: withoutSignature(token) } }),
 
   reveal: (_result, _ports, appended) => Promise.resolve(appended && { oidcToken: appended.prepared }),

@@ -125,7 +125,7 @@ interface OfLogin {
 
 /**
  * The user whose contact a token proves: a contact that was proved before, or asserted by the parent's own members. One
- * that anyone else wrote down may belong to anyone (docs/adr/0037).
+ * that anyone else wrote down may belong to anyone (docs/adr/0016).
  * @throws {CoordinatorError} NOT_FOUND, or FAILED_PRECONDITION if such logins are switched off
  */
 function userOfLogin(organization: OrganizationView, { verificationType, contact }: ProvedContact): OfLogin {

@@ -17,7 +17,7 @@ import { DecimalString, Email, Flag, isEmail, isPhone, Label, Nested, OneOf, Tex
 import type { DecideContext, PrepareContext } from '../define-activity.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 import { checkLoginFeature } from '../organization/organization-features.js';
-import { parentsWords, type MessageWords } from '../parents-words.js';
+import { parentsWords, type MessageWords } from '../parent-message-branding.js';
 import type { OutgoingMessage } from '../../ports/delivery.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 

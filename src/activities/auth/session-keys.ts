@@ -63,7 +63,7 @@ export function recalledKey(recorded: RecordedActivity<{ credentialBundle?: stri
 }
 
 /**
- * The events by which a login gives its key to a user (client protocol, section 1.5). With `invalidateExisting`, the
+ * The events by which a login gives its key to a user (docs/protocol.md, sessions). With `invalidateExisting`, the
  * user's other keys of the same class are deleted. If there is no room for another expiring key, expired ones are
  * deleted first, then the oldest.
  * @throws {CoordinatorError} INVALID_ARGUMENT for a key of another curve, ALREADY_EXISTS for one that is taken

@@ -9,7 +9,7 @@ import type { PreparePorts } from '../../ports/prepare.js';
 import type { VerificationClaims } from '../../ports/tokens.js';
 import { checkNeverUsed, claimsOf } from './token-uses.js';
 
-/** A signature by the key that a verification token is bound to (client protocol, section 8.2). */
+/** A signature by the key that a verification token is bound to (docs/protocol.md, client signatures). */
 export class ClientSignature {
   @Hex({ max: 130, about: 'The P-256 key, compressed: the one that the verification token names.' })
   publicKey!: string;
@@ -53,7 +53,7 @@ export function recalledContact(verificationToken: string): ProvedContact {
 type TokenContext = Pick<PrepareContext, 'organization' | 'parent' | 'now' | 'checkParentsTime'>;
 
 /**
- * Claims of a verification token issued by this organization, or by the parent for it (client protocol, 8.1).
+ * Claims of a verification token issued by this organization, or by the parent for it (docs/protocol.md, verification tokens).
  * @throws {CoordinatorError} INVALID_ARGUMENT if it is invalid or expired
  */
 export async function verifiedToken(

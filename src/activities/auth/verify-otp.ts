@@ -131,7 +131,7 @@ export const verifyOtp = defineActivity({
       const isThroughProxy = isAuthProxyUser(organization, submitterId);
       return { events: wrongGuess(otp, { isThroughProxy }), failure: invalidOtpCode() };
     }
-    // A recorded token must prove nothing (docs/adr/0027).
+    // A recorded token must prove nothing (docs/adr/0017).
     const result = { verificationToken: withoutSignature(verificationToken) };
     return { events: [otpEnded(otp, 'used')], result };
   },

@@ -6,7 +6,7 @@ import { Readings } from '../readings.js';
 import type { InterfaceToRead } from '../../transactions/reading.js';
 import { defineActivity } from '../define-activity.js';
 
-/** Client protocol 4.3.7. */
+/** docs/protocol.md, contract interfaces. */
 const maxInterfaceLength = 400_000;
 
 class CreateSmartContractInterfaceIntent {

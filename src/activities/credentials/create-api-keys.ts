@@ -1,7 +1,7 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { ListOf, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { ApiKeyParams, ApiKeyParamsV2, liftApiKey, newCredentials } from './credential-params.js';
+import { ApiKeyParams, ApiKeyParamsV2, credentialsForeseen, liftApiKey, newCredentials } from './credential-params.js';
 
 class CreateApiKeysIntent {
   @ListOf(() => ApiKeyParams, { min: 1, about: 'The new keys, all P-256.' })
@@ -44,6 +44,7 @@ export const createApiKeys = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
+  foreseen: ({ userId, ...credentials }) => credentialsForeseen(userId, credentials),
   touches: ({ userId }) => ({ type: 'ApiKeyCreated', data: { userId } }),
 
   decide({ userId, apiKeys }, context) {

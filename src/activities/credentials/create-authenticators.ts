@@ -5,6 +5,7 @@ import { defineActivity } from '../define-activity.js';
 import {
   AuthenticatorParams,
   AuthenticatorParamsV2,
+  credentialsForeseen,
   liftAuthenticator,
   newCredentials,
   recalledAuthenticators,
@@ -63,6 +64,7 @@ export const createAuthenticators = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
+  foreseen: ({ userId, ...credentials }) => credentialsForeseen(userId, credentials),
   touches: ({ userId }) => ({ type: 'AuthenticatorCreated', data: { userId } }),
 
   prepare: ({ authenticators }, ports, { organization, limits }) =>

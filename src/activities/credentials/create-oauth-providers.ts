@@ -2,7 +2,7 @@ import { existingUser } from '../../domain/organization/users.js';
 import { ListOf, Uuid, UuidList } from '../../wire/fields.js';
 import { claimsOf, oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity } from '../define-activity.js';
-import { newCredentials } from './credential-params.js';
+import { credentialsForeseen, newCredentials } from './credential-params.js';
 import {
   OauthProviderParams,
   OauthProviderParamsV2,
@@ -45,7 +45,7 @@ const field = 'parameters.oauthProviders';
 
 /**
  * Adds OpenID identities to a user. A parent may add one to a user of a sub-organization whose proved e-mail address
- * the token vouches for (client protocol 1.4).
+ * the token vouches for (docs/protocol.md, who may stamp what).
  */
 export const createOauthProviders = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2',
@@ -62,6 +62,7 @@ export const createOauthProviders = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
+  foreseen: ({ userId, ...credentials }) => credentialsForeseen(userId, credentials),
   touches: ({ userId }) => ({ type: 'OauthProviderCreated', data: { userId } }),
   submittedBy: 'user-or-parent',
 

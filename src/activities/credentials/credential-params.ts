@@ -18,7 +18,7 @@ import {
   Uuid,
 } from '../../wire/fields.js';
 import { normalizePublicKey } from '../../stamps/keys.js';
-import type { DecideContext } from '../define-activity.js';
+import type { DecideContext, Foreseen } from '../define-activity.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 import { maxCredentialIdBytes, type VerifiedRegistration } from '../../ports/passkeys.js';
 import type { PreparePorts } from '../../ports/prepare.js';
@@ -176,6 +176,32 @@ export function liftAuthenticator(params: AuthenticatorParams, field: string): A
   };
 }
 
+/** What is known of a user's new credentials before they are verified. */
+export function credentialsForeseen(
+  userId: string,
+  {
+    apiKeys = [],
+    authenticators = [],
+    oauthProviders = [],
+  }: {
+    readonly apiKeys?: readonly ApiKeyParamsV2[];
+    readonly authenticators?: readonly AuthenticatorParamsV2[];
+    readonly oauthProviders?: readonly { readonly providerName: string }[];
+  },
+): readonly Foreseen[] {
+  return [
+    ...apiKeys.map(({ apiKeyName, publicKey }): Foreseen => {
+      return { type: 'ApiKeyCreated', data: { userId, apiKeyName, publicKey } };
+    }),
+    ...authenticators.map(({ authenticatorName }): Foreseen => {
+      return { type: 'AuthenticatorCreated', data: { userId, authenticatorName } };
+    }),
+    ...oauthProviders.map(({ providerName }): Foreseen => {
+      return { type: 'OauthProviderCreated', data: { userId, providerName } };
+    }),
+  ];
+}
+
 /**
  * Verifies the registrations of one user, created where passkeys of the organization may be used; for a future
  * sub-organization, where those of its parent may. `field` names their list in errors.
@@ -245,7 +271,7 @@ export function newCredentials({
   return {
     /**
      * Gives API keys to a user. If there is no room for another expiring key, expired ones are deleted first, then the
-     * oldest (client protocol 1.5).
+     * oldest (docs/protocol.md, sessions).
      * @throws {CoordinatorError} INVALID_ARGUMENT, ALREADY_EXISTS, RESOURCE_EXHAUSTED
      */
     apiKeys(

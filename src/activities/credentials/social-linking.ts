@@ -23,7 +23,7 @@ export async function linkingEmail(
 
 /**
  * A parent gives a user of a sub-organization no way in except one that the user's own proved address vouches for
- * (client protocol 1.4): otherwise an administrator of the parent could become anyone.
+ * (docs/protocol.md, who may stamp what): otherwise an administrator of the parent could become anyone.
  * @throws {CoordinatorError} PERMISSION_DENIED
  */
 export function checkLinkedByEmail(user: User, email: string | undefined, field: string): void {

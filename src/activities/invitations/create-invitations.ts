@@ -15,7 +15,7 @@ import { invitationEmail } from '../../delivery/templates.js';
 import { Email, Label, ListOf, OneOf, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { senderOf } from '../auth/otp-params.js';
-import { parentsWords } from '../parents-words.js';
+import { parentsWords } from '../parent-message-branding.js';
 import type { OutgoingMessage } from '../../ports/delivery.js';
 
 class InvitationParams {

@@ -53,7 +53,7 @@ class CreateSubOrganizationResult {
 }
 
 /** What the decision uses. */
-interface RecalledSubOrganization {
+export interface RecalledSubOrganization {
   readonly subOrganizationId: string;
   readonly claims: ProvedContact | undefined;
   /** Of each root user. */
@@ -75,8 +75,7 @@ const switches: readonly (readonly [keyof CreateSubOrganizationIntentV8, Feature
 
 /**
  * Creates an organization under this one. This organization's event contains everything it begins with, and its own
- * stream is written from that event: what is refused here never existed
- * (docs/adr/0030-what-is-refused-did-not-happen.md).
+ * stream is written from that event: what is refused here never existed (docs/adr/0006).
  */
 export const createSubOrganization = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',

@@ -19,7 +19,7 @@ class DeleteSubOrganizationResult {
 
 /**
  * Deletes the sub-organization that it is submitted in, permanently. Policies may require more approvals or forbid it,
- * but cannot waive that one of its own root users submits it (client protocol 9.4).
+ * but cannot waive that one of its own root users submits it (docs/protocol.md, order of evaluation).
  */
 export const deleteSubOrganization = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION',

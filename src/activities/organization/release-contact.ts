@@ -3,7 +3,7 @@ import type { ContactKind } from '../../domain/organization/contacts.js';
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
 import { contactKey } from '../../domain/contact-key.js';
 import { usersOfContact, type User } from '../../domain/organization/users.js';
-import { checkQuorumReachable } from '../../domain/organization/ways-in.js';
+import { checkQuorumReachable } from '../../domain/organization/login-methods.js';
 import { Flag, isEmail, isPhone, Text, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
@@ -30,7 +30,7 @@ class ReleaseContactResult {
 
 /**
  * Revokes a contact in a sub-organization because the parent's members know that it now belongs to someone else
- * (security rule R4, docs/adr/0036): nobody can log in by it and no look-up leads there until it is proved again.
+ * (security rule R4, docs/adr/0016): nobody can log in by it and no look-up leads there until it is proved again.
  */
 export const releaseContact = defineActivity({
   type: 'ACTIVITY_TYPE_RELEASE_CONTACT',

@@ -5,7 +5,7 @@ import { ApiKeyParams, ApiKeyParamsV2, AuthenticatorParamsV2, liftApiKey } from 
 import { OauthProviderParams, OauthProviderParamsV2 } from '../credentials/oauth-params.js';
 import { maxAccountsAtOnce, WalletAccountParams } from '../wallets/wallet-params.js';
 
-/** Root users and intents of every accepted wire version of create_sub_organization (client protocol 6.2, 6.3). */
+/** Root users and intents of every accepted wire version of create_sub_organization (docs/protocol.md, versions). */
 
 class RootUser {
   @Label({ about: 'The name of the user; need not be unique.' })
@@ -151,7 +151,7 @@ export class CreateSubOrganizationIntentV8 extends SubOrganizationSignup {
   @ListOf(() => RootUserParamsV5, { min: 1, about: rootUsersAbout })
   rootUsers!: RootUserParamsV5[];
 
-  /** Not a wire field: version 7 also accepts verification tokens that are bound to no key (client protocol 6.3). */
+  /** Not a wire field: version 7 also accepts verification tokens that are bound to no key (docs/protocol.md, versions). */
   takesUnboundToken?: true;
 }
 

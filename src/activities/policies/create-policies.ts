@@ -19,6 +19,7 @@ export const createPolicies = defineActivity({
   intent: CreatePoliciesIntent,
   result: CreatePoliciesResult,
   policy: { resource: 'POLICY', action: 'CREATE' },
+  foreseen: ({ policies }) => policies.map((data) => ({ type: 'PolicyCreated', data })),
 
   decide({ policies }, context) {
     const { policyIds, events } = policiesCreated(policies, context);

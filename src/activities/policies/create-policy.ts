@@ -100,6 +100,7 @@ export const createPolicy = defineActivity({
     { type: 'ACTIVITY_TYPE_CREATE_POLICY', intent: CreatePolicyIntent, lift: refuseSelectors },
   ],
   policy: { resource: 'POLICY', action: 'CREATE' },
+  foreseen: (data) => [{ type: 'PolicyCreated', data }],
 
   decide(intent, context) {
     const { policyIds, events } = policiesCreated([intent], context);

@@ -36,6 +36,16 @@ class UpdatePolicyResultV2 {
   policyId!: string;
 }
 
+/** The members that change, by their names in events. */
+function changesIn(intent: UpdatePolicyIntentV2) {
+  const { policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time } = intent;
+  const clauses = presentMembers({ condition: policyCondition, consensus: policyConsensus, time });
+  return {
+    clauses,
+    changes: { ...presentMembers({ policyName, effect: policyEffect, notes: policyNotes }), ...clauses },
+  };
+}
+
 /** Updates a policy; omitted fields stay unchanged. */
 export const updatePolicy = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_POLICY_V2',
@@ -50,12 +60,13 @@ export const updatePolicy = defineActivity({
     },
   ],
   policy: { resource: 'POLICY', action: 'UPDATE' },
+  foreseen: (intent) => [{ type: 'PolicyUpdated', data: { policyId: intent.policyId, ...changesIn(intent).changes } }],
 
-  decide({ policyId, policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time }, context) {
+  decide(intent, context) {
+    const { policyId, policyName, policyEffect } = intent;
     const { organization, policyEnvironment } = context;
     const existing = existingPolicy(organization, policyId);
-    const clauses = presentMembers({ condition: policyCondition, consensus: policyConsensus, time });
-    const changes = { ...presentMembers({ policyName, effect: policyEffect, notes: policyNotes }), ...clauses };
+    const { clauses, changes } = changesIn(intent);
     // The specification (4.3.4) makes all of them optional, so a request without any changes nothing.
     if (Object.keys(changes).length === 0) return { events: [], result: { policyId } };
     if (policyName !== undefined) checkPolicyNameFree(organization, policyName, policyId);

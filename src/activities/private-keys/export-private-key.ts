@@ -22,7 +22,7 @@ class ExportPrivateKeyResult {
   @Uuid()
   privateKeyId!: string;
 
-  @Text({ about: 'The 32 bytes of the key, sealed to the target key and signed (client protocol 7.3).' })
+  @Text({ about: 'The 32 bytes of the key, sealed to the target key and signed (docs/protocol.md, export bundles).' })
   exportBundle!: string;
 }
 

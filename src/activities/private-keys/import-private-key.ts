@@ -15,7 +15,7 @@ class ImportPrivateKeyIntent {
   @Label({ about: 'The name of the key; must be unique within the organization.' })
   privateKeyName!: string;
 
-  @Text({ min: 1, about: 'The key, sealed to the target key of the import bundle (client protocol 7.4).' })
+  @Text({ min: 1, about: 'The key, sealed to the target key of the import bundle (docs/protocol.md, import bundles).' })
   encryptedBundle!: string;
 
   @OneOf(CURVES, { about: 'Its curve; must suit every address format.' })

@@ -9,7 +9,7 @@ class InitImportPrivateKeyIntent {
 }
 
 class InitImportPrivateKeyResult {
-  @Text({ about: 'The signed target key to which the private key must be sealed (client protocol 7.4).' })
+  @Text({ about: 'The signed target key to which the private key must be sealed (docs/protocol.md, import bundles).' })
   importBundle!: string;
 }
 

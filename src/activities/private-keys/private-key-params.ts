@@ -53,7 +53,7 @@ export function recalledPrivateKeys(
   });
 }
 
-/** A private key as policies see it (client protocol 9.3). */
+/** A private key as policies see it (docs/protocol.md, policy namespaces). */
 export function privateKeyValue(key: PrivateKey): PolicyValue {
   const { privateKeyId, privateKeyName, privateKeyTags, imported, exported } = key;
   return { id: privateKeyId, label: privateKeyName, tags: privateKeyTags, imported, exported };

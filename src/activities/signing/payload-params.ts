@@ -1,7 +1,7 @@
 import { invalidField } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
-import type { PolicyType, RequestPart } from '../../domain/policy/types.js';
+import type { PolicyType, PolicyValue, RequestPart } from '../../domain/policy/types.js';
 import type { Steps } from '../../domain/steps.js';
 import { Hex, OneOf } from '../../wire/fields.js';
 import {
@@ -11,14 +11,16 @@ import {
   type PayloadEncoding,
   type PayloadSigner,
   type PayloadsToRead,
+  type ReadPayloads,
 } from '../../transactions/payloads.js';
 import type { SignatureScheme } from '../../transactions/payload-contents.js';
 import { recipientOf } from '../../transactions/ethereum.js';
+import { read as readToSign, type UploadedInterface } from '../../transactions/reading.js';
 import { accountsOf } from '../../transactions/solana.js';
 import type { ToReadAhead } from '../define-activity.js';
 import { Readings } from '../readings.js';
 import { keyResources, signsWithSchnorr, type BytesToSign } from './signing-params.js';
-import { calledInterfaces, describer } from './transaction-params.js';
+import { calledInterfaces, describer, keylessDescriber } from './transaction-params.js';
 
 const encodingAbout =
   'Encoding of the payload: hexadecimal (with or without 0x, any case), text, the JSON of EIP-712 typed data ' +
@@ -67,16 +69,30 @@ export function payloadReader<Intent extends RawIntent>(
 ) {
   const readings = new Readings<Intent, PayloadsToRead>();
 
+  const jobOf = (intent: Intent, signer: PayloadSigner | undefined): PayloadsToRead => {
+    const { encoding, hashFunction } = intent;
+    const payloads = payloadsOf(intent);
+    return { kind: 'payloads', encoding, hashFunction, payloads, fields: payloads.map((_, at) => fieldOf(at)), signer };
+  };
+  const partsOf = (
+    { distinct }: ReadPayloads,
+    describe: ReturnType<typeof describer>,
+    resources: Readonly<Record<string, PolicyValue>> = {},
+  ): readonly RequestPart[] =>
+    distinct.map(({ field, content = {} }) => ({
+      name: field,
+      resources: (content.transactions ?? [])
+        .map(describe)
+        .reduce((all, one) => ({ ...all, ...one }), { ...resources, ...content.resources }),
+    }));
+
   /** What to read, once it is clear that this key can sign it, and the name to cache it by. */
   const toRead = (intent: Intent, key: SigningKey, organization: OrganizationView) => {
     const { encoding, hashFunction } = intent;
     checkEncoding(encoding, hashFunction, key);
     checkHashFunction(hashFunction, key);
-    const payloads = payloadsOf(intent);
-    const fields = payloads.map((_, index) => fieldOf(index));
-    const { name, signer } = signerOf(key, intent, payloads, organization);
-    const job: PayloadsToRead = { kind: 'payloads', encoding, hashFunction, payloads, fields, signer };
-    return { name, job };
+    const { name, signer } = signerOf(key, intent, payloadsOf(intent), organization);
+    return { name, job: jobOf(intent, signer) };
   };
   const read = (intent: Intent, key: SigningKey, organization: OrganizationView) => {
     const { name, job } = toRead(intent, key, organization);
@@ -84,7 +100,7 @@ export function payloadReader<Intent extends RawIntent>(
   };
 
   return {
-    /** What policies see as `activity.params` (client protocol 9.3). */
+    /** What policies see as `activity.params` (docs/protocol.md, policy namespaces). */
     params: {
       encoding: { type: text, literals: payloadEncodings, from: ({ encoding }: Intent) => encoding },
       hash_function: { type: text, literals: hashFunctions, from: ({ hashFunction }: Intent) => hashFunction },
@@ -101,17 +117,22 @@ export function payloadReader<Intent extends RawIntent>(
       return { key, parts: signed.map((bytes) => ({ bytes, addressFormat: key.addressFormat })) };
     },
 
+    texts: (intent: Intent) =>
+      intent.encoding === 'PAYLOAD_ENCODING_TEXT_UTF8'
+        ? payloadsOf(intent).map((payload, index) => ({ name: fieldOf(index), text: payload }))
+        : [],
+
     /** What policies see of the key, and of each distinct payload. @throws {CoordinatorError} as `read` does */
     payloads(intent: Intent, organization: OrganizationView): readonly RequestPart[] {
       const key = signingKeyOf(organization, intent.signWith);
-      const resources = keyResources(key);
-      const describe = describer(key, organization);
-      return read(intent, key, organization).distinct.map(({ field, content = {} }) => ({
-        name: field,
-        resources: (content.transactions ?? [])
-          .map(describe)
-          .reduce((all, one) => ({ ...all, ...one }), { ...resources, ...content.resources }),
-      }));
+      return partsOf(read(intent, key, organization), describer(key, organization), keyResources(key));
+    },
+
+    /** As whichever key says most of them; see `content` of `define-activity.ts`. @throws {CoordinatorError} as `read` does */
+    content(intent: Intent, interfaces: readonly UploadedInterface[]): readonly RequestPart[] {
+      const scheme = intent.hashFunction === 'HASH_FUNCTION_NOT_APPLICABLE' ? 'ED25519' : 'ECDSA';
+      const job = jobOf(intent, { scheme, interfaces, owner: '' });
+      return partsOf(readToSign(job), keylessDescriber(intent.signWith));
     },
 
     /**

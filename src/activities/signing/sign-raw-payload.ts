@@ -44,6 +44,8 @@ export const signRawPayload = defineActivity({
   policy: signingPolicy,
   params: payloads.params,
   payloads: payloads.payloads,
+  content: payloads.content,
+  texts: payloads.texts,
   ahead: payloads.ahead,
 
   check(intent, organization) {

@@ -41,6 +41,8 @@ export const signRawPayloads = defineActivity({
   policy: signingPolicy,
   params: payloads.params,
   payloads: payloads.payloads,
+  content: payloads.content,
+  texts: payloads.texts,
   ahead: payloads.ahead,
 
   check(intent, organization) {

@@ -5,6 +5,7 @@ import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './si
 import {
   readTransaction,
   transactionAhead,
+  transactionContent,
   transactionResources,
   transactionTypes,
   type TransactionType,
@@ -62,6 +63,7 @@ export const signTransaction = defineActivity({
   policy: signingPolicy,
   params: { type: { type: { kind: 'string' }, literals: transactionTypes, from: ({ type }) => type } },
   resources: transactionResources,
+  content: transactionContent,
   ahead: transactionAhead,
 
   check(intent, organization) {

@@ -9,10 +9,10 @@ import { walletAccountValue, walletValue } from '../wallets/wallet-params.js';
 /** Allowed values of `signWith`, for the reference. */
 export const signWithAbout = 'Address of a wallet account or private key, or id of a private key.';
 
-/** Policies on signing refer to this pair (client protocol 9.6), also for keys of wallets. */
+/** Policies on signing refer to this pair (docs/protocol.md, resources and actions), also for keys of wallets. */
 export const signingPolicy = { resource: 'PRIVATE_KEY', action: 'SIGN' } as const;
 
-/** What policies see of the signing key (client protocol 9.3). */
+/** What policies see of the signing key (docs/protocol.md, policy namespaces). */
 export function keyResources({ owner }: SigningKey): Readonly<Record<string, PolicyValue>> {
   if (owner.kind === 'wallet-account') {
     return {

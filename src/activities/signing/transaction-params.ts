@@ -3,13 +3,19 @@ import type { AddressFormat, BitcoinNetwork, BitcoinScript, Curve } from '../../
 import type { ContractInterface } from '../../domain/organization/contract-interfaces.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
-import type { PolicyValue } from '../../domain/policy/types.js';
+import { testNetworkOf } from '../../domain/policy/decoded/bitcoin.js';
+import type { PolicyValue, RequestPart } from '../../domain/policy/types.js';
 import type { Steps } from '../../domain/steps.js';
 import { addressOf } from '../../keyring/addresses.js';
 import { assembleBitcoin, bitcoinPolicyValue } from '../../transactions/bitcoin.js';
 import { assembleEthereum, ethereumPolicyValue, recipientOf } from '../../transactions/ethereum.js';
 import type { SignedContent } from '../../transactions/payload-contents.js';
-import type { ReadTransaction, TransactionToRead, UploadedInterface } from '../../transactions/reading.js';
+import {
+  read,
+  type ReadTransaction,
+  type TransactionToRead,
+  type UploadedInterface,
+} from '../../transactions/reading.js';
 import { assembleSolana, programsOf, solanaPolicyValue } from '../../transactions/solana.js';
 import { assembleTron, tronPolicyValue } from '../../transactions/tron.js';
 import type { ToReadAhead } from '../define-activity.js';
@@ -17,7 +23,7 @@ import type { RawSignature } from '../../ports/keyring.js';
 import { Readings } from '../readings.js';
 import { keyResources, type BytesToSign } from './signing-params.js';
 
-/** Chains as the clients name them (client protocol 6.3, sign_transaction). */
+/** Chains as the clients name them (docs/protocol.md, versions, sign_transaction). */
 export const transactionTypes = [
   'TRANSACTION_TYPE_ETHEREUM',
   'TRANSACTION_TYPE_SOLANA',
@@ -87,7 +93,7 @@ function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransacti
       const { transaction, signerIndex } = read;
       return {
         parts: [{ bytes: transaction.message, addressFormat }],
-        assemble: ([signature]) => assembleSolana(transaction, signerIndex, signature!),
+        assemble: ([signature]) => assembleSolana(transaction, signerIndex!, signature!),
       };
     }
     case 'TRON': {
@@ -116,27 +122,54 @@ function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransacti
   }
 }
 
-/** What policies see of transactions that this key signs, by namespace (client protocol 9.3). */
+/** What policies see of transactions that this key signs, by namespace (docs/protocol.md, policy namespaces). */
 export function describer(
   key: SigningKey,
   organization: OrganizationView,
 ): (signed: SignedContent) => Readonly<Record<string, PolicyValue>> {
   let from: string | undefined;
-  return (signed) => {
-    switch (signed.chain) {
-      case 'ETHEREUM':
-        from ??= addressOf('ADDRESS_FORMAT_ETHEREUM', key.curve, Buffer.from(key.publicKey, 'hex'));
-        return { eth: { tx: ethereumPolicyValue(signed.transaction, from, signed.call) } };
-      case 'SOLANA':
-        return { solana: { tx: solanaPolicyValue(signed.transaction, signed.calls) } };
-      case 'TRON':
-        return { tron: { tx: tronPolicyValue(signed.transaction) } };
-      case 'BITCOIN':
-        return { bitcoin: { tx: bitcoinPolicyValue(signed.transaction, bitcoinNetworkOf(key, organization)) } };
-      case 'BITCOIN_PREIMAGE':
-        return { bitcoin: { tx: bitcoinPolicyValue(signed.preimage, bitcoinNetworkOf(key, organization)) } };
-    }
-  };
+  return (signed) =>
+    transactionValue(
+      signed,
+      () => (from ??= addressOf('ADDRESS_FORMAT_ETHEREUM', key.curve, Buffer.from(key.publicKey, 'hex'))),
+      () => bitcoinNetworkOf(key, organization),
+    );
+}
+
+/** The same for those who know only how the key is named: without the sender, and with the network of that name. */
+export function keylessDescriber(signWith: string): (signed: SignedContent) => Readonly<Record<string, PolicyValue>> {
+  return (signed) =>
+    transactionValue(
+      signed,
+      () => '',
+      () => testNetworkOf(signWith) ?? 'MAINNET',
+    );
+}
+
+function transactionValue(
+  signed: SignedContent,
+  from: () => string,
+  network: () => BitcoinNetwork,
+): Readonly<Record<string, PolicyValue>> {
+  switch (signed.chain) {
+    case 'ETHEREUM':
+      return { eth: { tx: ethereumPolicyValue(signed.transaction, from(), signed.call) } };
+    case 'SOLANA':
+      return { solana: { tx: solanaPolicyValue(signed.transaction, signed.calls) } };
+    case 'TRON':
+      return { tron: { tx: tronPolicyValue(signed.transaction) } };
+    case 'BITCOIN':
+      return { bitcoin: { tx: bitcoinPolicyValue(signed.transaction, network()) } };
+    case 'BITCOIN_PREIMAGE':
+      return { bitcoin: { tx: bitcoinPolicyValue(signed.preimage, network()) } };
+  }
+}
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT */
+function chainOf(type: TransactionType): Chain {
+  if (type !== 'TRANSACTION_TYPE_TEMPO') return chains[type];
+  const others = Object.keys(chains).join(', ');
+  throw invalidField('parameters.type', `\`${type}\` is not supported here, only ${others}`);
 }
 
 const readings = new Readings<TransactionIntent, TransactionToRead>();
@@ -147,11 +180,7 @@ function toRead(
   key: SigningKey,
   organization: OrganizationView,
 ): { readonly name: string; readonly job: TransactionToRead } {
-  if (type === 'TRANSACTION_TYPE_TEMPO') {
-    const others = Object.keys(chains).join(', ');
-    throw invalidField('parameters.type', `\`${type}\` is not supported here, only ${others}`);
-  }
-  const { name: chain, curve, formats } = chains[type];
+  const { name: chain, curve, formats } = chainOf(type);
   if (key.curve !== curve) {
     throw invalidField(
       'parameters.signWith',
@@ -214,6 +243,16 @@ export function transactionResources(
   const key = signingKeyOf(organization, intent.signWith);
   const { name, job } = toRead(intent, key, organization);
   return { ...keyResources(key), ...describer(key, organization)(readings.of(intent, name, job)) };
+}
+
+/** What is signed, whoever signs it; see `content` of `define-activity.ts`. @throws {CoordinatorError} */
+export function transactionContent(
+  { type, unsignedTransaction, signWith }: TransactionIntent,
+  interfaces: readonly UploadedInterface[],
+): readonly RequestPart[] {
+  const { name: chain } = chainOf(type);
+  const transaction = read({ kind: 'transaction', chain, unsignedTransaction, interfaces, owner: '' });
+  return [{ name: 'parameters.unsignedTransaction', resources: keylessDescriber(signWith)(transaction) }];
 }
 
 function bitcoinFormat(

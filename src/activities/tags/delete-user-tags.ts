@@ -24,6 +24,7 @@ export const deleteUserTags = defineActivity({
   intent: DeleteUserTagsIntent,
   result: DeleteUserTagsResult,
   policy: { resource: 'USER', action: 'DELETE' },
+  foreseen: ({ userTagIds }) => userTagIds.map((tagId) => ({ type: 'UserTagDeleted', data: { tagId } })),
 
   decide({ userTagIds }, { organization, policyEnvironment }) {
     for (const tagId of userTagIds) existingUserTag(organization, tagId);

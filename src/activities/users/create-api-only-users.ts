@@ -2,7 +2,7 @@ import { ListOf, UuidList } from '../../wire/fields.js';
 import { ApiKeyParams } from '../credentials/credential-params.js';
 import { defineActivity } from '../define-activity.js';
 import { newUsers } from './new-users.js';
-import { liftUserV2, NamedUserParams } from './user-params.js';
+import { liftUserV2, NamedUserParams, usersForeseen } from './user-params.js';
 
 class ApiOnlyUserParams extends NamedUserParams {
   @ListOf(() => ApiKeyParams, { optional: true, about: 'API keys of the user, all P-256.' })
@@ -26,6 +26,7 @@ export const createApiOnlyUsers = defineActivity({
   intent: CreateApiOnlyUsersIntent,
   result: CreateApiOnlyUsersResult,
   policy: { resource: 'USER', action: 'CREATE' },
+  foreseen: ({ apiOnlyUsers }) => usersForeseen(apiOnlyUsers.map(liftUserV2)),
 
   decide({ apiOnlyUsers }, context) {
     const { userIds, events } = newUsers(apiOnlyUsers.map(liftUserV2), context, [], 'parameters.apiOnlyUsers');

@@ -3,7 +3,15 @@ import { verifyAuthenticators } from '../credentials/credential-params.js';
 import { registrarsOf, verifiedIdentities } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
 import { newUsers, recalledUsers } from './new-users.js';
-import { liftUser, liftUserV2, UserParams, UserParamsV2, UserParamsV3, UserParamsV4 } from './user-params.js';
+import {
+  liftUser,
+  liftUserV2,
+  UserParams,
+  UserParamsV2,
+  UserParamsV3,
+  UserParamsV4,
+  usersForeseen,
+} from './user-params.js';
 
 class CreateUsersIntent {
   @ListOf(() => UserParams, { min: 1, about: 'The new users. All are created, or none.' })
@@ -63,6 +71,7 @@ export const createUsers = defineActivity({
     },
   ],
   policy: { resource: 'USER', action: 'CREATE' },
+  foreseen: ({ users }) => usersForeseen(users),
 
   async prepare({ users }, ports, { organization, limits }) {
     const registrars = await registrarsOf(organization, ports);

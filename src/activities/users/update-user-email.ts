@@ -27,6 +27,7 @@ export const updateUserEmail = defineActivity({
   result: UpdateUserEmailResult,
   policy: { resource: 'USER', action: 'UPDATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
+  foreseen: ({ userId, userEmail }) => [{ type: 'UserUpdated', data: { userId, userEmail } }],
   touches: ({ userId, userEmail }) => ({ type: 'UserUpdated', data: { userId, userEmail } }),
 
   check({ userId }, organization) {

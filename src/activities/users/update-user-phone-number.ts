@@ -27,6 +27,7 @@ export const updateUserPhoneNumber = defineActivity({
   result: UpdateUserPhoneNumberResult,
   policy: { resource: 'USER', action: 'UPDATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
+  foreseen: ({ userId, userPhoneNumber }) => [{ type: 'UserUpdated', data: { userId, userPhoneNumber } }],
   touches: ({ userId, userPhoneNumber }) => ({ type: 'UserUpdated', data: { userId, userPhoneNumber } }),
 
   check({ userId }, organization) {

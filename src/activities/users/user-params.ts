@@ -1,13 +1,16 @@
+import { presentMembers } from '../../domain/organization/event.js';
 import { Email, Label, ListOf, OneOf, Phone, UuidList } from '../../wire/fields.js';
 import {
   ApiKeyParams,
   ApiKeyParamsV2,
   AuthenticatorParams,
   AuthenticatorParamsV2,
+  credentialsForeseen,
   liftApiKey,
   liftAuthenticator,
 } from '../credentials/credential-params.js';
 import { OauthProviderParams, OauthProviderParamsV2 } from '../credentials/oauth-params.js';
+import type { Foreseen } from '../define-activity.js';
 
 /** Fields of a new user in every version. */
 export class NamedUserParams {
@@ -77,4 +80,14 @@ export function liftUser(user: UserParams, field: string): UserParamsV4 {
 /** The same user in the newest shape. */
 export function liftUserV2({ apiKeys = [], ...rest }: UserParamsV2): UserParamsV4 {
   return { ...rest, apiKeys: apiKeys.map(liftApiKey) };
+}
+
+/** What is known of new users before their credentials are verified. */
+export function usersForeseen(users: readonly UserParamsV4[]): readonly Foreseen[] {
+  return users.flatMap(({ userName, userEmail, userPhoneNumber, userTags, ...credentials }, index) => {
+    const userId = `new ${index}`;
+    const more = presentMembers({ userEmail, userPhoneNumber, userTags });
+    const created = { type: 'UserCreated', data: { userId, userName, ...more } } as const;
+    return [created, ...credentialsForeseen(userId, credentials)];
+  });
 }

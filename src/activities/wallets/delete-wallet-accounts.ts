@@ -75,7 +75,7 @@ function byWallet(
   return wallets;
 }
 
-/** The code that clients know is not one of our categories, so it is in the details (client protocol 4.3.10). */
+/** The code that clients know is not one of our categories, so it is in the details (docs/protocol.md, error categories). */
 function notExported({ walletAccountId, address }: WalletAccount): CoordinatorError {
   return new CoordinatorError(
     'INVALID_ARGUMENT',

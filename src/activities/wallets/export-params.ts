@@ -3,7 +3,7 @@ import type { PolicyType } from '../../domain/policy/types.js';
 import { parsePublicKey, uncompressPublicKey } from '../../keyring/curves.js';
 import { Hex } from '../../wire/fields.js';
 
-/** Declares the key that an export is sealed to. Only its holder can open the bundle (client protocol 7.3). */
+/** Declares the key that an export is sealed to. Only its holder can open the bundle (docs/protocol.md, export bundles). */
 export function TargetPublicKey(): PropertyDecorator {
   return Hex({
     max: 130,

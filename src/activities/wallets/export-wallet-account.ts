@@ -19,7 +19,7 @@ class ExportWalletAccountResult {
   @Text({ about: 'Address of the account, in canonical form.' })
   address!: string;
 
-  @Text({ about: 'The 32 bytes of the private key, sealed to the target key and signed (client protocol 7.3).' })
+  @Text({ about: 'The 32 bytes of the private key, sealed to the target key and signed (docs/protocol.md, export bundles).' })
   exportBundle!: string;
 }
 
@@ -76,8 +76,7 @@ export const exportWalletAccount = defineActivity({
 });
 
 /**
- * The oldest account with that address. @throws {CoordinatorError} NOT_FOUND in the words that clients know (client
- * protocol 3.4)
+ * The oldest account with that address. @throws {CoordinatorError} NOT_FOUND in the words that clients know (docs/protocol.md, messages that clients match)
  */
 function accountAt({ organizationId, addresses, walletAccounts }: OrganizationView, address: string): WalletAccount {
   const owners = addresses.get(address) ?? addresses.get(address.toLowerCase()) ?? [];

@@ -25,7 +25,7 @@ class ExportWalletResult {
   @Uuid()
   walletId!: string;
 
-  @Text({ about: 'The mnemonic, sealed to the target key and signed (client protocol 7.3).' })
+  @Text({ about: 'The mnemonic, sealed to the target key and signed (docs/protocol.md, export bundles).' })
   exportBundle!: string;
 }
 

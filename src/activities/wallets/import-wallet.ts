@@ -21,7 +21,11 @@ class ImportWalletIntent {
   @Label({ about: 'The name of the wallet; must be unique within the organization.' })
   walletName!: string;
 
-  @Text({ min: 1, max: 16_384, about: 'The mnemonic, sealed to the target key of the import (client protocol 7.4).' })
+  @Text({
+    min: 1,
+    max: 16_384,
+    about: 'The mnemonic, sealed to the target key of the import (docs/protocol.md, import bundles).',
+  })
   encryptedBundle!: string;
 
   @ListOf(() => WalletAccountParams, { max: maxAccountsAtOnce, about: 'Its first accounts; may be empty.' })

@@ -13,7 +13,7 @@ class InitImportWalletIntent {
 }
 
 class InitImportWalletResult {
-  @Text({ about: 'The signed target key to which the mnemonic must be sealed (client protocol 7.4).' })
+  @Text({ about: 'The signed target key to which the mnemonic must be sealed (docs/protocol.md, import bundles).' })
   importBundle!: string;
 }
 

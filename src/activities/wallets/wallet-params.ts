@@ -14,7 +14,7 @@ export const maxAccountsAtOnce = 100;
 
 export const addressFormats = Object.keys(ADDRESS_FORMATS) as readonly AddressFormat[];
 
-/** An account as a client requests it (client protocol 6.3, create_wallet). */
+/** An account as a client requests it (docs/protocol.md, versions, create_wallet). */
 export class WalletAccountParams {
   @OneOf(CURVES, { about: 'The curve of its key; must suit the address format.' })
   curve!: Curve;
@@ -112,7 +112,7 @@ export function recalledWallet(asked: readonly WalletAccountParams[], recorded: 
   return { vaultId: recorded.first('WalletCreated').vaultId, accounts: recalledAccounts(asked, recorded) };
 }
 
-/** A wallet as policies see it (client protocol 9.3). */
+/** A wallet as policies see it (docs/protocol.md, policy namespaces). */
 export function walletValue({ walletId, walletName, imported, exported }: Wallet): PolicyValue {
   return { id: walletId, label: walletName, imported, exported };
 }
@@ -120,7 +120,7 @@ export function walletValue({ walletId, walletName, imported, exported }: Wallet
 /**
  * An account as policies see it. Its key has other addresses too, and whoever makes an account at one of them uses the same
  * key. So for each of them it is in doubt whether a policy means this account, whether or not the wallet has an account at it
- * (docs/adr/0118).
+ * (docs/adr/0010).
  */
 export function walletAccountValue(account: WalletAccount): PolicyValue {
   const address = account.address.toLowerCase();

@@ -3,7 +3,7 @@ import type { ActivityEnvelope } from '../../wire/envelope.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { printable, table } from '../layout.js';
-import { pagesOf } from '../named.js';
+import { pagesOf } from '../list-pages.js';
 import type { Terminal } from '../terminal.js';
 
 interface ListOptions extends ProfileOptions {
@@ -42,8 +42,8 @@ export function mountActivitiesShow(parent: CliCommand): void {
       const client = await profileClient(parent.terminal, options);
       const found = await reviewed(client, id);
       const decisions = await decisionsOn(client, id);
-      const { activity, request } = found;
-      const json = { activity, verified: request !== undefined, decisions };
+      const { activity, request, decoded } = found;
+      const json = { activity, verified: request !== undefined, decoded, decisions };
       return { text: described(parent.terminal, found, decisions), json };
     });
 }
@@ -51,14 +51,16 @@ export function mountActivitiesShow(parent: CliCommand): void {
 /** `countersign activities explain`. */
 export function mountActivitiesExplain(parent: CliCommand): void {
   withProfile(parent.command('explain'))
-    .argument('<activity>', 'its id')
+    .argument('<activity>', 'its id, or that of a denial')
     .summary('prove a decision: every policy, every value, and what would change it')
     .description(
       'Proves the last decision on an activity; for one that waits, how it would be decided now. Shows the rules in their order, ' +
         'each policy, each part of its text with its value and the event that set it, and the smallest changes that would flip the ' +
-        'decision. For members of the root quorum.',
+        'decision. For members of the root quorum, and for users who may vote on it while it waits. A denial is proved, too, for every ' +
+        'member: its id is in the response to the denied request, and in `countersign query list_denials`.',
     )
     .example('countersign activities explain "$ACTIVITY"', 'See why an activity waits, and who could let it pass')
+    .example('countersign activities explain "$DENIAL"', 'See which policies denied a request, as they were then')
     .answers(async (options: ProfileOptions, id: string) => {
       const { proofText } = await import('../proof-text.js');
       const client = await profileClient(parent.terminal, options);
@@ -113,7 +115,7 @@ async function list(terminal: Terminal, options: ListOptions): Promise<Outcome> 
     votes[0]?.user?.userName ?? '',
     timeText(createdAt),
   ]);
-  const none = options.waitingForMe ? 'Nothing is waiting for you.\n' : 'There are none.\n';
+  const none = options.waitingForMe ? 'Nothing is waiting for you.\n' : 'No activities.\n';
   const more = found.length > shown.length ? 'There are more: see them with --limit.\n' : '';
   return {
     text: rows.length > 0 ? table(terminal, ['ACTIVITY', 'TYPE', 'STATUS', 'BY', 'SUBMITTED'], rows) + more : none,

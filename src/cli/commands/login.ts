@@ -11,7 +11,7 @@ import { clientSignature } from '../client-signature.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { explained } from '../explain.js';
 import { exitCodes } from '../exit-codes.js';
-import { unreadable } from '../given.js';
+import { unreadable } from '../input-files.js';
 import { printable } from '../layout.js';
 import { Profiles, type Profile } from '../profiles.js';
 import type { Terminal } from '../terminal.js';

@@ -8,7 +8,7 @@ export function mountAnalyze(policies: CliCommand): void {
     .command('analyze')
     .argument('[folder]', 'with policies.yaml and files that end in .analysis.yaml', '.')
     .option('--limit <seconds>', 'time for the solver to answer a question', '30')
-    .summary('answer questions about all requests')
+    .summary('prove properties of policies (needs z3-solver)')
     .description(
       'Answers the questions of a folder about policies for all requests, not for examples: what can never happen, whether two sets of ' +
         'policies allow the same, whether one implies another, whom the organization cannot do without. Examples are ' +

@@ -45,9 +45,10 @@ export function mountPoliciesAsCode(policies: CliCommand): void {
   withProfile(policies.command('plan'))
     .argument('[folder]', 'with policies.yaml', '.')
     .addOption(failOn())
+    .addOption(rebind())
     .option('--from <revision>', 'have the changes hold in the history from this event on, instead of from the start')
     .option('--exit-code', 'end with 7 if there are changes, as `git diff --exit-code` does with 1')
-    .summary('show what would make an organization like a folder')
+    .summary('show the changes needed to match a policy folder')
     .description(
       'Compares the policies, tags and root quorum of a folder with those of the organization, and shows what to do in which ' +
         'order, what it would have changed in the whole history, and what becomes of waiting activities. Changes nothing. What ' +
@@ -65,6 +66,7 @@ export function mountPoliciesAsCode(policies: CliCommand): void {
   withProfile(policies.command('apply'))
     .argument('[folder]', 'with policies.yaml', '.')
     .addOption(failOn())
+    .addOption(rebind())
     .option('--from <revision>', 'have the changes hold in the history from this event on, instead of from the start')
     .option('--wait [seconds]', 'wait for votes on each activity: 600 seconds, or as many as given')
     .option('--yes', 'do not ask for confirmation')
@@ -72,7 +74,8 @@ export function mountPoliciesAsCode(policies: CliCommand): void {
     .description(
       'Shows the plan, asks, and submits its activities one after the other. Whatever passes meanwhile would pass before or ' +
         'after. Where one waits for votes, it says who approves it how, and ends with 4; applying the folder again, by anybody, goes on ' +
-        'from there. Stops if somebody else has changed policies, tags or quorum since the plan was shown.',
+        'from there. Stops if somebody else has changed policies, tags or quorum since the plan was shown. Binds names to ids in ' +
+        'policies.lock.json, and refuses a name that means something else than before.',
     )
     .example('countersign policies apply examples/policies/treasury --yes', 'Apply a folder in a script')
     .answers(async (options: ApplyOptions, folder: string) =>
@@ -84,3 +87,11 @@ const failOn = (): Option =>
   new Option('--fail-on <kind>', 'end with 1 if the history would have had such a difference').choices(
     Object.keys(failures),
   );
+
+const rebind = (): Option =>
+  new Option(
+    '--rebind <name>',
+    'accept that a name stands for another user, tag, wallet or key than when the folder was applied; can be repeated',
+  )
+    .argParser((name: string, before: readonly string[]) => [...before, name])
+    .default([]);

@@ -3,7 +3,7 @@ import { BadUsage } from '../bad-usage.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { lines, table } from '../layout.js';
-import { idsOf, wholeList } from '../named.js';
+import { idsOf, wholeList } from '../list-pages.js';
 import type { Terminal } from '../terminal.js';
 import { mountAnalyze } from './policies-analyze.js';
 
@@ -101,7 +101,7 @@ async function list(terminal: Terminal, options: ProfileOptions): Promise<Outcom
     shortEffect(effect),
     shortened(condition ?? 'always'),
   ]);
-  const text = rows.length > 0 ? table(terminal, ['NAME', 'POLICY', 'EFFECT', 'CONDITION'], rows) : 'There are none.\n';
+  const text = rows.length > 0 ? table(terminal, ['NAME', 'POLICY', 'EFFECT', 'CONDITION'], rows) : 'No policies.\n';
   return { text, json: { policies } };
 }
 

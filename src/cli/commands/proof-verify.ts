@@ -5,7 +5,7 @@ import type { BootProof, VerifiedBoot } from '../../proofs/verify.js';
 import { BadUsage } from '../bad-usage.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { exitCodes } from '../exit-codes.js';
-import { unreadable } from '../given.js';
+import { unreadable } from '../input-files.js';
 import { printable } from '../layout.js';
 import type { Terminal } from '../terminal.js';
 

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../config/config.js';
 import { environment } from '../../config/environment.js';
-import { asJson, type CliCommand } from '../command.js';
+import type { CliCommand } from '../command.js';
+import { asJson } from '../../wire/terminal-json.js';
 import { availableMemory, flagsFor } from '../start/memory.js';
 import type { Terminal } from '../terminal.js';
 

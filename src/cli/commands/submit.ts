@@ -1,5 +1,6 @@
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
-import { asJson, type CliCommand, type Outcome } from '../command.js';
+import { type CliCommand, type Outcome } from '../command.js';
+import { asJson } from '../../wire/terminal-json.js';
 import { withParameters, type ParameterOptions } from '../parameters.js';
 import type { Terminal } from '../terminal.js';
 

@@ -2,7 +2,7 @@ import type { ActivityClient } from '../../client/activity-client.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { table } from '../layout.js';
-import { idsOf, wholeList } from '../named.js';
+import { idsOf, wholeList } from '../list-pages.js';
 import type { Terminal } from '../terminal.js';
 
 interface User {

@@ -36,7 +36,7 @@ export function mountReject(parent: CliCommand): void {
     });
 }
 
-function withVoteOptions<Given extends CliCommand>(command: Given): Given {
+function withVoteOptions<SettingValues extends CliCommand>(command: SettingValues): SettingValues {
   return withProfile(command)
     .option('--yes', 'with an id: do not ask for confirmation')
     .option(
@@ -51,10 +51,10 @@ async function vote(
   options: VoteOptions,
   named: string,
 ): Promise<Outcome> {
-  const { fingerprintOf, submitted } = await import('../activities.js');
+  const { confirmedFingerprint, submitted } = await import('../activities.js');
   const client = await profileClient(terminal, options);
   const question = verb === 'approve' ? 'Approve this?' : 'Reject this?';
-  const fingerprint = await fingerprintOf(terminal, client, named, { question, ...options });
+  const fingerprint = await confirmedFingerprint(terminal, client, named, { question, ...options });
   if (fingerprint === undefined) return { text: 'Nothing was changed.\n', json: { voted: false } };
   return submitted(terminal, await client[verb](fingerprint));
 }

@@ -5,7 +5,7 @@ import { BadUsage } from '../bad-usage.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { table } from '../layout.js';
-import { idsOf, wholeList } from '../named.js';
+import { idsOf, wholeList } from '../list-pages.js';
 import type { Terminal } from '../terminal.js';
 
 interface Wallet {
@@ -120,7 +120,7 @@ async function list(terminal: Terminal, options: ProfileOptions): Promise<Outcom
     walletId,
     [exported ? 'exported' : '', imported ? 'imported' : ''].filter(Boolean).join(', '),
   ]);
-  const text = rows.length > 0 ? table(terminal, ['NAME', 'WALLET', ''], rows) : 'There are none.\n';
+  const text = rows.length > 0 ? table(terminal, ['NAME', 'WALLET', ''], rows) : 'No wallets.\n';
   return { text, json: { wallets } };
 }
 

@@ -1,15 +1,9 @@
 import { totalmem } from 'node:os';
 
 const mebibyte = 1024 * 1024;
-/**
- * Space for new objects of the main thread, in MiB. A collection may copy all of it to fresh memory while the thread waits:
- * with 32 it took 250 ms once on a machine whose memory is slow, and 64 made no request cheaper (docs/adr/0100).
- */
+/** Space for new objects of the main thread, in MiB: a collection may copy all of it while the thread waits (docs/performance.md). */
 const semiSpace = 16;
-/**
- * By how much what is alive may grow before the next full collection, in percent. V8 itself lets a small heap grow to up to four times
- * as much (docs/adr/0103).
- */
+/** Growth of the heap between two full collections, in percent. V8 itself lets a small heap grow fourfold. */
 const growingPercent = 30;
 
 /** Memory of this machine, or of the container that it is in, in bytes. */

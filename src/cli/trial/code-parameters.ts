@@ -50,7 +50,7 @@ async function codeFor({ organization }: Making, contact: string): Promise<strin
   return code;
 }
 
-/** What the client signs to log in with a token (client protocol, section 8.2). */
+/** What the client signs to log in with a token (docs/protocol.md, client signatures). */
 function loginSignature(key: ApiKeyPair, token: string, login: { readonly publicKey: string }) {
   const claims = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { readonly id: string };
   const message = JSON.stringify({ login, tokenId: claims.id, type: 'USAGE_TYPE_LOGIN' });

@@ -3,7 +3,7 @@ import type { ParametersOf } from '../../client/activity-client.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import { codeParameters } from './code-parameters.js';
 import { contactParameters } from './contact-parameters.js';
-import { childParameters, parentParameters } from './family-parameters.js';
+import { childParameters, parentParameters } from './tenant-parameters.js';
 import { interfaceParameters } from './interface-parameters.js';
 import { keyParameters } from './key-parameters.js';
 import { oauthParameters } from './oauth-parameters.js';

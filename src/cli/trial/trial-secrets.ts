@@ -1,6 +1,6 @@
 import { sealMessage, sealTextBundle } from '../../keyring/hpke.js';
 
-/** A key of an account at an on-ramp, sealed to a P-256 key in hex as a client does (client protocol, section 7.7). */
+/** A key of an account at an on-ramp, sealed to a P-256 key in hex as a client does (docs/protocol.md, secrets of clients). */
 export const sealedProviderKey = (secret: string, targetPublicKey: string): Promise<string> =>
   sealTextBundle(targetPublicKey, Buffer.from(secret));
 

@@ -1,4 +1,4 @@
-/** A fact about an activity, signed by the coordinator that decided it (client protocol 7.8). */
+/** A fact about an activity, signed by the coordinator that decided it (docs/protocol.md, app proofs). */
 export interface AppProof {
   readonly scheme: typeof appProofScheme;
   /** The key of the boot that signed it, which names its boot proof. */

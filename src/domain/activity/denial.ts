@@ -1,5 +1,6 @@
 import type { ErrorDetail } from '../errors.js';
 import type { DomainEvent } from '../organization/event.js';
+import type { Decision } from './events.js';
 
 /** A denied attempt: who tried what, with the proof, and why it was denied. Recorded in a stream of its own. */
 export type DenialEvent = DomainEvent<
@@ -22,8 +23,23 @@ export type DenialEvent = DomainEvent<
     details: readonly ErrorDetail[];
     /** Number of denials since the previous one that were only counted, because there were too many. */
     omittedBefore?: number;
+    /** Last revision of the organization's stream that it is based on. Earlier builds recorded none of these three. */
+    revision?: number;
+    /** The number of the rules that applied. */
+    rules?: number;
+    /** Whose users and policies denied it, if not the organization's own: its parent's. */
+    authority?: { readonly organizationId: string; readonly revision: number } | undefined;
   }
 >;
+
+/** What a denial says about its request. */
+export type DeniedRequest = Pick<
+  DenialEvent['data'],
+  'type' | 'userId' | 'fingerprint' | 'timestampMs' | 'message' | 'scheme' | 'signature' | 'publicKey' | 'credentialId'
+>;
+
+/** What a denial is based on, as decisions say it. */
+export type DenialBasis = Pick<Decision, 'revision' | 'rules' | 'authority'>;
 
 /** The longest request body that a denial keeps, in characters. */
 export const longestDeniedMessage = 65_536;

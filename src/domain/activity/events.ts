@@ -21,7 +21,7 @@ export type ActivityStatus = (typeof activityStatuses)[number];
 
 export type VoteSelection = 'VOTE_SELECTION_APPROVED' | 'VOTE_SELECTION_REJECTED';
 
-/** What a token proves about the holder of the key that it is bound to (client protocol, section 1.3). */
+/** What a token proves about the holder of the key that it is bound to (docs/protocol.md, attested stamps). */
 export type Attestation =
   | {
       readonly kind: 'contact';
@@ -82,8 +82,8 @@ export interface Decision {
   readonly decidedBy: Authorization['by'];
   readonly evaluations: Authorization['evaluations'];
   /**
-   * All policies of the organization that decided, if some have no outcome in `policies`: their conditions demand another
-   * activity, so they do not apply (`OUTCOME_DENY_IMPLICIT`). `digest` is SHA-256, hex, as in docs/adr/0082.
+   * All policies of the organization that decided, if some have no outcome in `evaluations`: their conditions demand another
+   * activity, so they do not apply (`OUTCOME_DENY_IMPLICIT`). `digest` is SHA-256, hex, as in docs/adr/0010.
    */
   readonly policySet?: { readonly count: number; readonly digest: string } | undefined;
   /** Last revision of the organization's stream that the decision is based on. */
@@ -94,7 +94,7 @@ export interface Decision {
   readonly limits?: LimitsOfDecision | undefined;
   /** Whose users and policies allowed it, if not the organization's own: its parent's. */
   readonly authority?: { readonly organizationId: string; readonly revision: number } | undefined;
-  /** Why it was decided here, for a submit that names only the parent (docs/adr/0028). */
+  /** Why it was decided here, for a submit that names only the parent (docs/adr/0016). */
   readonly resolution?: Found | undefined;
 }
 
@@ -147,7 +147,7 @@ export function isActivityEvent(event: { readonly type: string }): event is Acti
   return Object.hasOwn(activityEventTypes, event.type);
 }
 
-/** How long an approval counts; the activity itself stays open (client protocol 2.2). */
+/** How long an approval counts; the activity itself stays open (docs/protocol.md, statuses). */
 const approvalLifeMs = 24 * 60 * 60 * 1000;
 
 /** The approvals of an open activity that are recent enough to count and were not taken back, oldest first. */

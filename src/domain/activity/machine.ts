@@ -144,7 +144,19 @@ export function votingRights(
   };
 }
 
+// No vote takes part in a submit, so the machine takes its steps once and not for every request: `transition` builds an
+// actor each time, which costs more than the rest of the decision (docs/adr/0002).
+const begun = activityAt('created', { eligible: [], votes: [] });
+const allowed = step(begun, { type: 'evaluated', outcome: 'allow' });
+const waiting = step(begun, { type: 'evaluated', outcome: 'consensus-needed' });
+const endOfAllowed = { completed: step(allowed, { type: 'completed' }), failed: step(allowed, { type: 'failed' }) };
+
 /** The machine after a submit, according to the policies' outcome. The voters do not affect it. */
 export function afterSubmit(outcome: 'allow' | 'consensus-needed'): ActivitySnapshot {
-  return step(activityAt('created', { eligible: [], votes: [] }), { type: 'evaluated', outcome });
+  return outcome === 'allow' ? allowed : waiting;
+}
+
+/** The status of an activity that was allowed once it has been executed. @throws as `step` */
+export function statusAfter(pending: ActivitySnapshot, type: 'completed' | 'failed'): ActivityStatus {
+  return activityStatus(pending === allowed ? endOfAllowed[type] : step(pending, { type }));
 }

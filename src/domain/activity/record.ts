@@ -93,8 +93,8 @@ export function evolveWithoutIntent<Voter>(
   }
 }
 
-// Member by member, so that all records, votes and decisions have the same hidden class: V8 takes a hundred times as long
-// for members that follow a spread (docs/adr/0107).
+// Member by member, so that all records, votes and decisions have the same hidden class: members that follow a spread are
+// slow (docs/performance.md).
 
 function withIntent<Voter>(
   record: RecordWithoutIntent<Voter>,

@@ -4,7 +4,7 @@ import { withoutNulls } from '../without-nulls.js';
 import type { ActivityEvent } from './events.js';
 
 /**
- * The stored form of an activity's events, which keeps each signed body once (docs/adr/0045): parameters are read from
+ * The stored form of an activity's events, which keeps each signed body once (docs/adr/0009): parameters are read from
  * the body, and a long string is stored in base64 if its JSON would be longer. Everything else sees the events as in
  * `events.ts`.
  */

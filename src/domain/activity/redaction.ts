@@ -4,9 +4,9 @@ import { otpLifeSeconds } from '../organization/otps.js';
 import { submitLifeMs } from './liveness.js';
 
 /**
- * Removes from responses what recorded secrets would still prove (docs/adr/0027): live tokens lose their signature,
+ * Removes from responses what recorded secrets would still prove (docs/adr/0017): live tokens lose their signature,
  * codes are blanked until they are used up, and so are the ids of codes that may still be live, because guesses end a
- * code (docs/adr/0135). The events keep them as they were signed. Expiry is compared only with recorded times, so that
+ * code (docs/adr/0017). The events keep them as they were signed. Expiry is compared only with recorded times, so that
  * every reader gets the same, except that a submitter sees the ids of their own codes.
  */
 

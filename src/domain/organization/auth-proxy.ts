@@ -3,7 +3,7 @@ import { apiKeyCredentialType } from './credentials.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationEvent, OrganizationView } from './organization.js';
 
-/** What an organization has decided about its auth proxy (client protocol, section 5.2). Times are seconds as decimal strings. */
+/** What an organization has decided about its auth proxy (docs/protocol.md, auth proxy). Times are seconds as decimal strings. */
 export interface AuthProxySettings {
   readonly allowedOrigins: readonly string[];
   readonly allowedAuthMethods: readonly string[];
@@ -64,17 +64,17 @@ export const evolveAuthProxy: Evolvers<AuthProxyEvent> = {
 /** Ways to log in that a configuration may allow. `oauth` is every provider; which ones are shown is `walletKitSettings`. */
 export const authMethods = ['email', 'sms', 'passkey', 'wallet', 'oauth'] as const;
 
-/** Providers that a login page may show (client protocol 5.3, wallet_kit_config). */
+/** Providers that a login page may show (docs/protocol.md, auth proxy, wallet_kit_config). */
 export const socialProviders = ['facebook', 'google', 'apple', 'x', 'discord'] as const;
 
-/** What a configuration says until it is changed. Contacts are not told to whoever asks (client protocol 5.3, account). */
+/** What a configuration says until it is changed. Contacts are not told to whoever asks (docs/protocol.md, auth proxy, account). */
 const initialSettings: AuthProxySettings = {
   allowedOrigins: ['*'],
   allowedAuthMethods: authMethods,
   verificationTokenRequiredForGetAccountPii: true,
 };
 
-/** All that the proxy may ever do, as resource and action (client protocol 5.2). */
+/** All that the proxy may ever do, as resource and action (docs/protocol.md, auth proxy). */
 const proxyActions = [
   ['AUTH', 'CREATE'],
   ['OTP', 'CREATE'],
@@ -116,7 +116,7 @@ export function isAuthProxyUser({ authProxy }: OrganizationView, userId: string)
   return authProxy?.userId === userId;
 }
 
-/** The built-in policy of the user that the proxy signs as (client protocol 5.2). */
+/** The built-in policy of the user that the proxy signs as (docs/protocol.md, auth proxy). */
 export function authProxyPolicy(userId: string) {
   return {
     policyName: 'Auth proxy',

@@ -2,7 +2,7 @@ import type { DomainEvent } from './event.js';
 import type { Organization, OrganizationView } from './organization.js';
 
 /**
- * Public identifiers that lead to an organization when a request names only its parent (docs/adr/0028): an API key
+ * Public identifiers that lead to an organization when a request names only its parent (docs/adr/0016): an API key
  * (lower-case hex), a passkey (see `passkeyClaim`), an identity (see `oauthIdentity`), a contact (see `contactKey`).
  */
 export type ClaimKind = 'PUBLIC_KEY' | 'PASSKEY' | 'OIDC' | 'EMAIL' | 'PHONE_NUMBER';

@@ -24,7 +24,7 @@ export interface ClockMend {
 
 /**
  * The events before it were recorded with a clock that was ahead: time runs backwards here, and nowhere else
- * (docs/adr/0127). What the false time could keep alive was ended by the events directly before it.
+ * (docs/adr/0007). What the false time could keep alive was ended by the events directly before it.
  */
 export type ClockMendedEvent = DomainEvent<
   'ClockMended',

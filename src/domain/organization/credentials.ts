@@ -15,7 +15,7 @@ const loginTypes = [
   'CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256',
 ] as const;
 
-/** Credentials created by logins, by the class that `invalidateExisting` refers to (client protocol, section 1.5). */
+/** Credentials created by logins, by the class that `invalidateExisting` refers to (docs/protocol.md, sessions). */
 export type LoginCredentialType = (typeof loginTypes)[number];
 
 /** Every one of them. */
@@ -180,8 +180,7 @@ export function isExpired(key: ApiKey, now: number): boolean {
 }
 
 /**
- * The keys of a user that make room for `more` expiring ones: expired keys first, then the oldest (client protocol,
- * section 1.5). Keys without expiry never do.
+ * The keys of a user that make room for `more` expiring ones: expired keys first, then the oldest (docs/protocol.md, sessions). Keys without expiry never do.
  */
 export function keysGivingWay(
   apiKeys: readonly ApiKey[],

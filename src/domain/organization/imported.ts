@@ -10,7 +10,7 @@ export interface TestKey {
 }
 
 /**
- * Marks a history that was imported into a test harness (docs/adr/0065): what precedes it was recorded elsewhere, and
+ * Marks a history that was imported into a test harness (docs/adr/0029): what precedes it was recorded elsewhere, and
  * the holder of the test keys can stamp for its users. Only the coordinator of a harness accepts it.
  */
 export type ImportedEvent = DomainEvent<

@@ -13,15 +13,24 @@ export function oauthIdentity({
   return JSON.stringify([issuer, audience, subject]);
 }
 
-/** The identity in the JSON text `{ iss, sub, aud }`. @throws {CoordinatorError} INVALID_ARGUMENT */
-export function claimedIdentity(text: string): string {
+/** How the filters for an identity name its claims. */
+const claimNames = {
+  OIDC_CLAIMS: ['iss', 'sub', 'aud'],
+  OAUTH_CLAIM: ['issuer', 'subject', 'audience'],
+} as const;
+
+/** The identity in the JSON text of a filter, as `{ iss, sub, aud }`. @throws {CoordinatorError} INVALID_ARGUMENT */
+export function claimedIdentity(text: string, filterType: keyof typeof claimNames = 'OIDC_CLAIMS'): string {
+  const names = claimNames[filterType];
   try {
-    const { iss, sub, aud } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    if (typeof iss === 'string' && typeof sub === 'string' && typeof aud === 'string') {
-      return oauthIdentity({ issuer: iss, subject: sub, audience: aud });
+    const claims = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    const [issuer, subject, audience] = names.map((name) => claims[name]);
+    if (typeof issuer === 'string' && typeof subject === 'string' && typeof audience === 'string') {
+      return oauthIdentity({ issuer, subject, audience });
     }
   } catch {
     // The error below is the same, whatever the reason.
   }
-  throw invalidField('filterValue', 'must be JSON with the strings `iss`, `sub` and `aud`');
+  const [iss, sub, aud] = names;
+  throw invalidField('filterValue', `must be JSON with the strings \`${iss}\`, \`${sub}\` and \`${aud}\``);
 }

@@ -4,7 +4,7 @@ import type { OrganizationView } from './organization.js';
 import { put, remove } from './slices.js';
 
 /**
- * Providers of fiat on-ramps: the specification's names, with the names in published clients (client protocol 4.3.9).
+ * Providers of fiat on-ramps: the specification's names, with the names in published clients (docs/protocol.md, on-ramp credentials).
  * Both are accepted, and responses show what was sent.
  */
 const onRampProviders = {

@@ -55,22 +55,22 @@ export interface TokenUse {
   readonly expiresAt: number;
 }
 
-/** Characters of a code, and its lifetime in seconds (client protocol, 4.3.3). */
+/** Characters of a code, and its lifetime in seconds (docs/protocol.md, one-time codes). */
 export const otpLengths = { min: 6, max: 9, usual: 9 } as const;
 export const otpLifeSeconds = { max: 600, usual: 300 } as const;
-/** Lifetime in seconds of the verification token that a code is exchanged for (client protocol, section 8.1). */
+/** Lifetime in seconds of the verification token that a code is exchanged for (docs/protocol.md, verification tokens). */
 export const tokenLifeSeconds = { max: 86_400, usual: 3_600 } as const;
 /**
- * Wrong guesses after which a code is locked (client protocol, section 11): those of one caller, and those of all
+ * Wrong guesses after which a code is locked (docs/protocol.md, limits): those of one caller, and those of all
  * networks behind the auth proxy, which refuses the fourth guess of each network itself.
  */
 export const maxGuesses = 3;
 const maxGuessesThroughProxy = 9;
-/** Live codes of one contact at a time (client protocol, section 11). */
+/** Live codes of one contact at a time (docs/protocol.md, limits). */
 const maxLive = 3;
 /** Live codes of one contact that strangers may hold together: one caller's three leave one for another. */
 const maxLiveForStrangers = 4;
-/** Sends per identifier within the window (client protocol, section 11). */
+/** Sends per identifier within the window (docs/protocol.md, limits). */
 const maxSends = 3;
 const sendWindowMs = 3 * 60 * 1000;
 /** Expired codes that end with one send: after a rush there may be many, and an append must not grow with them. */
@@ -136,7 +136,7 @@ export function checkOtpSends(
   throw tooManyCodes(contact, `${live.length} unused ones at a time`, soonest(live));
 }
 
-/** Clients look for these words (client protocol, section 3.4). */
+/** Clients look for these words (docs/protocol.md, messages that clients match). */
 function tooManyCodes(whom: string, rule: string, waitMs: number): CoordinatorError {
   const seconds = Math.ceil(waitMs / 1000);
   return new CoordinatorError(

@@ -56,7 +56,7 @@ export function existingPolicy(organization: OrganizationView, policyId: string)
 
 /**
  * Refuses a name that another policy has; `own` is the policy that may keep it.
- * @throws {CoordinatorError} INVALID_ARGUMENT; policy reconcilers look for its first words (client protocol 3.4)
+ * @throws {CoordinatorError} INVALID_ARGUMENT; policy reconcilers look for its first words (docs/protocol.md, messages that clients match)
  */
 export function checkPolicyNameFree(organization: OrganizationView, policyName: string, own?: string): void {
   for (const policy of organization.policies.values()) {

@@ -9,7 +9,7 @@ export interface RootQuorum {
   readonly userIds: readonly string[];
 }
 
-/** Features of an organization (client protocol: FEATURE_NAME_…). */
+/** Features of an organization (`FEATURE_NAME_…`). */
 export const featureNames = [
   'FEATURE_NAME_ROOT_USER_EMAIL_RECOVERY',
   'FEATURE_NAME_WEBAUTHN_ORIGINS',

@@ -73,7 +73,7 @@ const ownerId = (owner: AddressOwner): string =>
 /**
  * The key behind `signWith`: an address of a wallet account or of a private key (hexadecimal ones in any letter case),
  * or the id of a private key.
- * @throws {CoordinatorError} NOT_FOUND in the words that clients know (client protocol, section 3.4)
+ * @throws {CoordinatorError} NOT_FOUND in the words that clients know (docs/protocol.md, messages that clients match)
  */
 export function signingKeyOf(organization: OrganizationView, signWith: string): SigningKey {
   const byId = organization.privateKeys.get(signWith.toLowerCase());

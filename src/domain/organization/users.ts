@@ -58,7 +58,7 @@ export type UserEvent =
       'UserContactVerified',
       { userId: string; contact: 'email' | 'phone-number'; issuerOrganizationId: string }
     >
-  /** The parent's members know that the user's contact of that kind now belongs to someone else (docs/adr/0036). */
+  /** The parent's members know that the user's contact of that kind now belongs to someone else (docs/adr/0016). */
   | DomainEvent<'UserContactReleased', { userId: string; contact: ContactKind }>
   | DomainEvent<'UserDeleted', { userId: string }>;
 

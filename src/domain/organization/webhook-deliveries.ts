@@ -13,7 +13,7 @@ interface Attempt extends DeliveryName {
   readonly attempts: number;
   /** HTTP status of the response; absent if there was none. */
   readonly status?: number;
-  /** Fencing token of the coordinator that tried (docs/adr/0017). */
+  /** Fencing token of the coordinator that tried (docs/adr/0023). */
   readonly fencingToken: number;
 }
 

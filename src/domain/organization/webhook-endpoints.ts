@@ -5,7 +5,7 @@ import type { OrganizationView } from './organization.js';
 import { put, remove } from './slices.js';
 
 /**
- * Events that an endpoint can subscribe to (client protocol, section 10). Only the first occurs here: nothing watches
+ * Events that an endpoint can subscribe to (docs/protocol.md, webhooks). Only the first occurs here: nothing watches
  * chains. The others stay in the list for endpoints created when a subscription to them was accepted.
  */
 export const webhookEventTypes = [

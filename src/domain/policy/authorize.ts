@@ -1,5 +1,5 @@
-import { partsOf, Question, withResources, type AuthorizationContext, type Part } from './question.js';
-import type { Answer, Evaluation, PartQuestion } from './part-question.js';
+import { partsOf, Question, withResources, type AuthorizationContext, type Part } from './request-evaluation.js';
+import type { Answer, Evaluation, PartQuestion } from './part-evaluation.js';
 import type { PolicySet } from './policy-set.js';
 import { isRootPossible, isRootQuorumMet } from './root-quorum.js';
 import { unreadable, type Approval, type AuthorizationRequest, type PolicyOutcome } from './types.js';
@@ -16,7 +16,7 @@ export interface Authorization {
 }
 
 /**
- * Decides one request (client protocol 9.4 and 9.5, design section 5). `approvals` are the live ones in vote order. Of
+ * Decides one request (docs/protocol.md, order of evaluation and consensus). `approvals` are the live ones in vote order. Of
  * each user, only the first counts, only with a credential of that user, and for policies only if the user is in
  * `context.users`. A doubt never allows, and denies if it is a DENY's; without an approval nothing is allowed. Each
  * payload is decided alone, and the worst decision counts.

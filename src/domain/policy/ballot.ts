@@ -1,5 +1,5 @@
-import { partsOf, Question, type AuthorizationContext } from './question.js';
-import type { DecidedByVotes } from './part-question.js';
+import { partsOf, Question, type AuthorizationContext } from './request-evaluation.js';
+import type { DecidedByVotes } from './part-evaluation.js';
 import { isRootPossible } from './root-quorum.js';
 import type { Approval, AuthorizationRequest, PolicyUser } from './types.js';
 

@@ -23,7 +23,7 @@ interface Answered<Answer> {
 type Answers<Answer> = Map<CheckedExpression, Map<string, Answered<Answer>>>;
 
 /**
- * Finds whose approval a consensus has, could get, and depends on (client protocol 9.5), at one revision.
+ * Finds whose approval a consensus has, could get, and depends on (docs/protocol.md, consensus), at one revision.
  *
  * A set of approvals satisfies a consensus if it is not empty and the expression is true of it, with no doubt anywhere:
  * an activity that nobody approved has no consensus, whatever the expression says of an empty list. Users approve with

@@ -1,4 +1,14 @@
-import { oneLine, recordOf, type Account, type Decoded, type DecodedFact, type Values } from './decoded/account.js';
+import {
+  allOf,
+  exact,
+  longestShown,
+  oneLine,
+  recordOf,
+  type Account,
+  type Decoded,
+  type DecodedFact,
+  type Values,
+} from './decoded/account.js';
 import { bitcoinAccount } from './decoded/bitcoin.js';
 import { authorization, ethereum, typedData } from './decoded/ethereum.js';
 import { solanaAccount } from './decoded/solana.js';
@@ -16,18 +26,32 @@ const mostPayloads = 10;
 /** What is to be signed, as policies see it; `parts` if there are several payloads. */
 interface ToSign {
   readonly resources?: Values | Doubt | undefined;
-  readonly parts?: readonly { readonly name: string; readonly resources: Values }[] | undefined;
+  readonly parts?: readonly Part[] | undefined;
+  /** The texts among the payloads: policies do not read them, and several may be one part. */
+  readonly texts?: readonly { readonly name: string; readonly text: string }[];
+}
+
+interface Part {
+  readonly name: string;
+  readonly resources: Values;
 }
 
 /** For the activity itself: includes text chosen by the requester, each on one line and truncated. */
 export function decodedOf(toSign: ToSign): readonly Decoded[] {
-  const left = (toSign.parts?.length ?? 0) - mostPayloads;
+  const left = payloadsOf(toSign).length - mostPayloads;
   return [
     ...accountsOf(toSign).map(({ facts, ...rest }) => ({
       ...rest,
       facts: facts.map(({ name, value }) => ({ name, value })),
     })),
-    ...(left > 0 ? [{ text: `And ${left} more payloads, which are not shown here.`, facts: [] }] : []),
+    ...(left > 0
+      ? [
+          {
+            text: `And ${left} more ${left === 1 ? 'payload, which is' : 'payloads, which are'} not shown here.`,
+            facts: [],
+          },
+        ]
+      : []),
   ];
 }
 
@@ -47,18 +71,34 @@ export function decodedForMail(toSign: ToSign): readonly DecodedFact[] {
   ];
 }
 
-function accountsOf({ resources, parts }: ToSign): readonly Account[] {
-  if (parts) {
-    const several = parts.length > 1;
-    return parts
-      .slice(0, mostPayloads)
-      .map(({ name, resources: of }) => ({ ...(several ? { payload: name } : {}), ...accountOf(of) }));
+function accountsOf(toSign: ToSign): readonly Account[] {
+  const { resources, parts, texts = [] } = toSign;
+  const why = resources instanceof Doubt ? resources.reason : undefined;
+  if (parts || texts.length > 0) {
+    const payloads = payloadsOf(toSign);
+    return payloads.slice(0, mostPayloads).map(({ name, part, text }) => ({
+      ...(payloads.length > 1 ? { payload: name } : {}),
+      ...((part && read(part.resources)) ?? undecoded(text, part ? hiddenIn(part.resources) : why)),
+    }));
   }
   if (resources === undefined) return [];
-  return resources instanceof Doubt ? [unknown(resources.reason)] : [accountOf(resources)];
+  return [resources instanceof Doubt ? undecoded(undefined, why) : accountOf(resources)];
 }
 
-function accountOf({ eth, solana, bitcoin, tron }: Values): Account {
+/** Each payload that is shown: every text, and the parts that policies distinguish. */
+function payloadsOf({ parts = [], texts = [] }: ToSign) {
+  if (texts.length === 0) return parts.map((part) => ({ name: part.name, part, text: undefined }));
+  const byName = new Map(parts.map((part) => [part.name, part]));
+  const seen = new Set<string>();
+  const distinct = texts.filter(({ text }) => !seen.has(text) && seen.add(text));
+  return distinct.map(({ name, text }) => ({ name, part: byName.get(name), text }));
+}
+
+function accountOf(resources: Values): Account {
+  return read(resources) ?? undecoded(undefined, hiddenIn(resources));
+}
+
+function read({ eth, solana, bitcoin, tron }: Values): Account | undefined {
   const { tx, eip_712, eip_7702_authorization } = recordOf(eth) ?? {};
   if (recordOf(tx)) return ethereum(recordOf(tx)!);
   if (recordOf(eip_712)) return typedData(recordOf(eip_712)!);
@@ -66,12 +106,25 @@ function accountOf({ eth, solana, bitcoin, tron }: Values): Account {
   const [solanaTx, bitcoinTx, tronTx] = [solana, bitcoin, tron].map((chain) => recordOf(recordOf(chain)?.['tx']));
   if (solanaTx) return solanaAccount(solanaTx);
   if (bitcoinTx) return bitcoinAccount(bitcoinTx);
-  if (tronTx) return tronAccount(tronTx);
-  const hidden = [eth, solana, bitcoin, tron].flatMap((chain) => Object.values(recordOf(chain) ?? {}));
-  const doubt = hidden.find((value) => value instanceof Unreadable);
-  return unknown(doubt?.reason ?? 'raw bytes or text, and not a transaction of a chain that policies know');
+  return tronTx && tronAccount(tronTx);
 }
 
-function unknown(why: string): Account {
-  return { text: 'Something that could not be decoded.', facts: [], notDecoded: oneLine(why) };
+/** Why something that may be a transaction could not be read as one. */
+function hiddenIn({ eth, solana, bitcoin, tron }: Values): string | undefined {
+  const values = [eth, solana, bitcoin, tron].flatMap((chain) => Object.values(recordOf(chain) ?? {}));
+  return values.find((value) => value instanceof Unreadable)?.reason;
+}
+
+function undecoded(text: string | undefined, why: string | undefined): Account {
+  if (text === undefined) {
+    const notDecoded = oneLine(why ?? 'raw bytes, and not a transaction of a chain that policies know');
+    return { text: 'Something that could not be decoded.', facts: [], notDecoded };
+  }
+  const cut = text.length > longestShown ? `only its first ${longestShown} characters are shown` : undefined;
+  const notDecoded = allOf([cut, why && oneLine(why)]);
+  return {
+    text: `A text of ${text.length} characters.`,
+    facts: [{ name: 'Text', value: exact(text.slice(0, longestShown)), words: true }],
+    ...(notDecoded === '' ? {} : { notDecoded }),
+  };
 }

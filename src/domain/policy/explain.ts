@@ -1,7 +1,7 @@
 import { MeterSpent, OutOfSteps, Steps } from '../steps.js';
 import type { DecidingPart } from './deciding-part.js';
-import type { Evaluation, PartQuestion } from './part-question.js';
-import { partsOf, Question, type AuthorizationContext, type Part } from './question.js';
+import type { Evaluation, PartQuestion } from './part-evaluation.js';
+import { partsOf, Question, type AuthorizationContext, type Part } from './request-evaluation.js';
 import { isRootPossible } from './root-quorum.js';
 import type { Approval, AuthorizationRequest, PolicyOutcome } from './types.js';
 

@@ -213,7 +213,7 @@ export class ClausesRead {
 
 /**
  * Refuses a clause that could not be evaluated, when a policy is written.
- * @throws {CoordinatorError} INVALID_ARGUMENT, with the message that policy authors know (client protocol 3.4)
+ * @throws {CoordinatorError} INVALID_ARGUMENT, with the message that policy authors know (docs/protocol.md, messages that clients match)
  */
 export function checkPolicyText(text: string, clause: Clause, environment: PolicyEnvironment): void {
   const { compiled } = readClause(text, clause, environment);

@@ -111,7 +111,7 @@ const time: Namespace = {
 export const ofWholeRequest: ReadonlySet<string> = new Set(['activity', requester.name, time.name]);
 
 /**
- * The namespaces of client protocol 9.3. `params` are the fields of `activity.params`; `extra` adds resource namespaces,
+ * The namespaces of policies (docs/protocol.md). `params` are the fields of `activity.params`; `extra` adds resource namespaces,
  * where a nested name such as `eth.tx` is a field of the root `eth`.
  * @throws {Error} if two namespaces share a name: a defect of the caller
  */

@@ -1,7 +1,7 @@
 import { attributes, demandsOf, isExcluded, type ActivityAttributes, type Demands } from './demands.js';
 import { readClause } from './language.js';
 import type { PolicyEnvironment } from './namespaces.js';
-import type { Evaluation } from './part-question.js';
+import type { Evaluation } from './part-evaluation.js';
 import { PolicyError } from './syntax.js';
 import type { Policy } from './types.js';
 

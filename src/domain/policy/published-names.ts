@@ -22,7 +22,7 @@ export const publishedTypes: readonly string[] = (
   'UPDATE_WALLET_ACCOUNT_NAME UPSERT_GAS_USAGE_CONFIG UPSERT_SWAP_CONFIG'
 ).split(' ');
 
-/** As `activity.resource`; client protocol 9.6. */
+/** As `activity.resource`; docs/protocol.md, resources and actions. */
 export const publishedResources: readonly string[] = (
   'RECOVERY FIAT_TRANSACTION MFA_POLICY SESSION_PROFILE CONFIG PAYMENT_METHOD SUBSCRIPTION SPONSORSHIP PAYMENT BILLING ' +
   'TVC_APP TVC_DEPLOYMENT TVC_OPERATOR TVC_MANIFEST_APPROVAL TVC_QUORUM_KEY'

@@ -9,7 +9,7 @@ import {
 } from './types.js';
 
 /*
- * The namespaces of client protocol 9.3 that speak of keys and of what is signed. Integers are bigint, in the chain's
+ * The namespaces of policies (docs/protocol.md) that speak of keys and of what is signed. Integers are bigint, in the chain's
  * smallest unit. A field that a request lacks is absent, which is unreadable; it is empty, or not applicable, only where
  * said so: what a DENY speaks of must not go away by what a request leaves out.
  */

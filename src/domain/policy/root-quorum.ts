@@ -1,4 +1,4 @@
-import type { AuthorizationContext } from './question.js';
+import type { AuthorizationContext } from './request-evaluation.js';
 import type { Approval, AuthorizationRequest } from './types.js';
 
 type RootQuorum = AuthorizationContext['rootQuorum'];

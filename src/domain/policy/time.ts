@@ -2,7 +2,7 @@ import { Steps } from '../steps.js';
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
-/** Longest duration of a CronSpan, in milliseconds: 7 days (client protocol 9.2). */
+/** Longest duration of a CronSpan, in milliseconds: 7 days (docs/protocol.md, policy language). */
 const maxDuration = 7 * day;
 
 /**

@@ -72,7 +72,7 @@ export const notApplicable = new NotApplicable('not part of this request');
  */
 export type Clause = 'condition' | 'consensus' | 'time';
 
-/** The outcome of one policy for one request (client protocol 9.4). */
+/** The outcome of one policy for one request (docs/protocol.md, order of evaluation). */
 export type PolicyOutcome =
   | 'OUTCOME_ALLOW'
   | 'OUTCOME_DENY_EXPLICIT'
@@ -149,7 +149,7 @@ export interface AuthorizationRequest {
   readonly submitterId: string;
   /** It already waits for votes. */
   readonly isWaiting?: boolean;
-  /** Policies cannot grant it (client protocol 9.4). */
+  /** Policies cannot grant it (docs/protocol.md, order of evaluation). */
   readonly rootQuorumOnly: boolean;
   /** It manages the submitter's own credentials; `session`: only an expiring key for the user who stamped. */
   readonly ownCredentials: boolean | 'session';

@@ -22,7 +22,7 @@ function checkLibrary(library: Ed25519, oracle: Ed25519): void {
     const isSame =
       isEqual(library.publicKeyOf(key), oracle.publicKeyOf(key)) &&
       MESSAGES.every((message) => isEqual(signer.sign(message), expected.sign(message)));
-    if (!isSame) throw new Error(`${library.name} does not sign as it should`);
+    if (!isSame) throw new Error(`self-test failed: unexpected signature from ${library.name}`);
   }
 }
 

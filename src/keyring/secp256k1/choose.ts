@@ -38,7 +38,7 @@ function checkLibrary(library: Secp256k1): void {
     isVerifying &&= isRight === true && isWrong === false;
   }
   if (isVerifying && answers.digest('hex') === KNOWN_ANSWERS) return;
-  throw new Error(`${library.name} does not sign as it should`);
+  throw new Error(`self-test failed: unexpected signature from ${library.name}`);
 }
 
 /** Keys of nobody, and digests. */

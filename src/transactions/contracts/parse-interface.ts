@@ -4,7 +4,7 @@ import { readIdl, type SolanaInterface } from './anchor-idl.js';
 import { readAbi, type EthereumInterface } from './ethereum-abi.js';
 import { bad, InterfaceSize } from './interface-size.js';
 
-/** Client protocol 4.3.7 limits an interface to 400 000 characters; here they are UTF-16 code units. */
+/** docs/protocol.md, contract interfaces limits an interface to 400 000 characters; here they are UTF-16 code units. */
 const MAX_INTERFACE_LENGTH = 400_000;
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { authorize, eligibleApprovers } from '../../../src/domain/policy/authorize.js';
-import type { AuthorizationContext } from '../../../src/domain/policy/question.js';
+import type { AuthorizationContext } from '../../../src/domain/policy/request-evaluation.js';
 import {
   Doubt,
   unreadable,

@@ -16,7 +16,7 @@ describe('an Ethereum transaction', () => {
   const transfer = { to: target, value: ether / 2n, chain_id: 1n, data: '0x', type: 'legacy', nonce: 7n };
   const tx = (more: Values = {}) => told({ eth: { tx: { ...transfer, ...more } } });
   const call = { data: `0xa9059cbb${'00'.repeat(64)}`, function_signature: '0xa9059cbb' };
-  const isNotDecoded = '68 bytes of call data: no interface is uploaded for this contract';
+  const isNotDecoded = '68 bytes of call data: decoded only where an interface of the contract is uploaded';
 
   test('that sends ether', () => {
     expect(tx()).toEqual({

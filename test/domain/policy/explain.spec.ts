@@ -1,6 +1,6 @@
 import { authorize } from '../../../src/domain/policy/authorize.js';
 import { explain, votesMissing } from '../../../src/domain/policy/explain.js';
-import type { AuthorizationContext } from '../../../src/domain/policy/question.js';
+import type { AuthorizationContext } from '../../../src/domain/policy/request-evaluation.js';
 import {
   unreadable,
   type Approval,

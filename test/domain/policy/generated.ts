@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import type { AuthorizationContext } from '../../../src/domain/policy/question.js';
+import type { AuthorizationContext } from '../../../src/domain/policy/request-evaluation.js';
 import {
   unreadable,
   type AuthorizationRequest,

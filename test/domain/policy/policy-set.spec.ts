@@ -11,7 +11,7 @@ import { evaluate } from '../../../src/domain/policy/evaluate.js';
 import { explain, votesMissing } from '../../../src/domain/policy/explain.js';
 import { compileClause } from '../../../src/domain/policy/language.js';
 import { policySetOf, withTheRest } from '../../../src/domain/policy/policy-set.js';
-import type { AuthorizationContext } from '../../../src/domain/policy/question.js';
+import type { AuthorizationContext } from '../../../src/domain/policy/request-evaluation.js';
 import { Steps, weights } from '../../../src/domain/steps.js';
 import type { AuthorizationRequest, Policy } from '../../../src/domain/policy/types.js';
 import { environment } from './environment.js';

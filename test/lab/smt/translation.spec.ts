@@ -5,7 +5,7 @@ import { compileClause } from '../../../src/domain/policy/language.js';
 import { evaluate, type Scope } from '../../../src/domain/policy/evaluate.js';
 import type { Reading } from '../../../src/domain/policy/doubt.js';
 import { PolicyError } from '../../../src/domain/policy/syntax.js';
-import type { AuthorizationContext } from '../../../src/domain/policy/question.js';
+import type { AuthorizationContext } from '../../../src/domain/policy/request-evaluation.js';
 import { OpenRequest, type OpenDecision } from '../../../src/lab/smt-request.js';
 import { limitsOf } from '../../../src/lab/smt-shape.js';
 import { users } from '../../domain/policy/generated.js';

@@ -6,15 +6,24 @@ export interface DecodedFact {
   readonly value: string;
 }
 
-/** One transaction or payload, described for those who are asked to approve it. */
+/** One transaction, payload or changed thing, described for those who are asked to approve it. */
 export interface Decoded {
   /** The payload, if there are several. */
   readonly payload?: string;
-  /** A sentence without any text chosen by a caller: amounts, addresses, names of functions. */
+  /** A sentence: amounts, addresses, names of functions, and what others have chosen only in quotes. */
   readonly text: string;
   readonly facts: readonly DecodedFact[];
+  /** What it would change, if it is about policies, users, tags or the root quorum. */
+  readonly changes?: readonly Change[];
   /** What is not shown, and why. */
   readonly notDecoded?: string;
+}
+
+/** A value as it is now, and as it would be; one of them is absent if something is added or removed. */
+export interface Change {
+  readonly name: string;
+  readonly before?: string;
+  readonly after?: string;
 }
 
 /** `words`: chosen by the requester, or by whoever uploaded the interface. */
@@ -33,19 +42,25 @@ export type Values = Readonly<Record<string, PolicyValue | undefined>>;
 /** Maximum facts about one payload, more than a Solana packet has transfers; and characters of one value. */
 const mostFacts = 100;
 export const maxValue = 200;
+/** Characters of a clause of a policy, or of a text to be signed. */
+export const longestShown = 2_000;
 
-/** The facts, as far as there is room. */
+/** The facts and changes, as far as there is room. */
 export function limited(account: Account): Account {
-  const { facts } = account;
-  if (facts.length <= mostFacts) return account;
-  const left = facts.length - mostFacts;
-  const more = `${left} or more details are not shown`;
-  const { notDecoded } = account;
+  const { facts, changes = [], notDecoded } = account;
+  const left = Math.max(0, facts.length - mostFacts) + Math.max(0, changes.length - mostFacts);
+  if (left === 0) return account;
   return {
     ...account,
     facts: facts.slice(0, mostFacts),
-    notDecoded: notDecoded === undefined ? more : `${notDecoded}; ${more}`,
+    ...(changes.length > 0 ? { changes: changes.slice(0, mostFacts) } : {}),
+    notDecoded: allOf([notDecoded, `${left} or more details are not shown`]),
   };
+}
+
+/** Reasons, joined. */
+export function allOf(reasons: readonly (string | undefined)[]): string {
+  return reasons.filter((reason) => reason !== undefined).join('; ');
 }
 
 export function coins(value: PolicyValue | undefined, decimals: number): string {
@@ -112,6 +127,14 @@ export function identifier(name: string): string | undefined {
 export function oneLine(text: string, max = maxValue): string {
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;
   return cut.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ').trim();
+}
+
+/** A text as it is, in quotes and on one line: what could break the line, stay unseen or reorder it is escaped. */
+export function exact(text: string): string {
+  return JSON.stringify(text).replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (found) => `\\u{${found.codePointAt(0)!.toString(16)}}`,
+  );
 }
 
 export function recordOf(value: PolicyValue | undefined): Values | undefined {

@@ -65,7 +65,7 @@ function feeOf({ gas, max_fee_per_gas }: Values, unit: string): string | undefin
 function whyNot(value: PolicyValue | undefined): string {
   return value instanceof Doubt && value.kind === 'unreadable'
     ? value.reason
-    : 'no interface is uploaded for this contract';
+    : 'decoded only where an interface of the contract is uploaded';
 }
 
 export function typedData({ primary_type, domain, message }: Values): Account {

@@ -40,7 +40,7 @@ const MOST_REMEMBERED = 10_000;
 
 /**
  * Keeps a subscription alive: the client never restores one, so each drop is answered with a new one. It starts only
- * after the last event received from a permanent stream (docs/adr/0033): after a scavenged event, and after a
+ * after the last event received from a permanent stream (docs/adr/0021): after a scavenged event, and after a
  * checkpoint, servers may skip events. Repeated events are recognized by stream and revision. Holds at most a page of
  * events; while it is full, nothing is read from the network.
  */

@@ -9,7 +9,7 @@ import type {
   StreamingRead,
   SubscribeToAllOptions,
 } from '@eventstore/db-client';
-import { Answers } from './answers.js';
+import { Answers } from './responsiveness.js';
 import { appendPath, type AppendMode } from './append-path.js';
 import { close, newClient } from './client.js';
 import { failureOf, isSilence, isTooSilent, leavesClientStuck, NoAnswer, within } from './failures.js';

@@ -10,15 +10,15 @@ import { MAX_LOG, PATIENCE, WRITE_PATIENCE } from './write-ahead-log.js';
 /** Memory for pages of the file, in KiB. Others come from the system's memory for files, which a larger cache only has twice. */
 const CACHE_KIB = 8 * 1024;
 /**
- * Bytes of a page. A row never shares a page with a part of the next one, and a
- * submission takes 1.6 kB: of pages of 4 KiB, a third stayed empty (docs/adr/0114).
+ * Bytes of a page. A row that does not fit into the rest of a page leaves it empty: a submission takes 1.6 kB, so a third of
+ * each page of 4 KiB would be wasted.
  */
 const PAGE_BYTES = 8 * 1024;
 /** Bytes of the write-ahead log before it is copied back and written from its beginning again. */
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens the file for writing by this process only; others may read it (docs/adr/0057). The lock is on a separate file, and
+ * Opens the file for writing by this process only; others may read it (docs/adr/0020). The lock is on a separate file, and
  * ends with the process, however that ends. The pid file is only for the error message of a second process.
  */
 export function openForWriting(file: string, failed: (error: unknown) => void): EventFile {

@@ -1,0 +1,139 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { organizationStream } from '../domain/organization/organization.js';
+import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import type { EventStore } from '../ledger/event-store.js';
+import { attemptEndsMs } from './attempts.js';
+import type { Clock } from '../ports/clock.js';
+
+/** A vault that no known event names. */
+export interface UnnamedVault {
+  readonly vaultId: string;
+  readonly organizationId: string;
+  readonly revision: number;
+  readonly at: number;
+}
+
+interface Ports {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  /** Vaults from attempts between two times (milliseconds since the epoch, the first exclusive), latest first. */
+  readonly unnamed: (after: number, until: number) => Iterable<UnnamedVault>;
+  /** Whether this process may still record something that names the vault. */
+  readonly isLive: (vaultId: string) => boolean;
+  readonly vault: { isThere(vaultId: string): Promise<boolean>; shred(vaultId: string): Promise<void> };
+  readonly reports: {
+    /** A crash left it behind, or a store whose response never came. */
+    swept(vaultId: string, organizationId: string): void;
+    /** The next sweep retries it. */
+    failed(vaultId: string, error: unknown): void;
+    stopped(error: unknown): void;
+  };
+  readonly intervalMs?: number;
+}
+
+/** Age at which a vault that nothing names is examined, in milliseconds. */
+const lostAfterMs = 60 * 60_000;
+const intervalMs = 10 * 60_000;
+/** Vaults that a sweep examines before it pauses, and the pause in milliseconds. */
+const rest = { every: 100, ms: 10 };
+/** Generous bound on the difference between coordinators' clocks, in milliseconds. */
+const clocksDifferMs = 5 * 60_000;
+/** Stop after this many in a row that are already gone: what a crash leaves behind is among the last created. */
+const goneInARow = 10_000;
+
+/**
+ * Destroys secrets that attempts have sealed and no decision names: after a crash, or if a store did not report the
+ * outcome of an append. Only once it is certain that none ever will (R7).
+ */
+export class OrphanedVaults {
+  private readonly stopping = new AbortController();
+  /** Examined, but still undecided. */
+  private readonly doubtful = new Map<string, UnnamedVault>();
+  private lookedUntil = -Infinity;
+  private working: Promise<void> = Promise.resolve();
+
+  constructor(private readonly ports: Ports) {}
+
+  /** Sweeps once `ready` has resolved, and at intervals after that. */
+  start(ready: (signal: AbortSignal) => Promise<void>): void {
+    const { reports, intervalMs: every = intervalMs } = this.ports;
+    const { signal } = this.stopping;
+    const run = async () => {
+      await ready(signal);
+      while (!signal.aborted) {
+        await this.sweep().catch(reports.stopped);
+        await pause(every, undefined, { signal, ref: false });
+      }
+    };
+    this.working = run().catch((error: unknown) => {
+      if (!signal.aborted) reports.stopped(error);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.stopping.abort();
+    await this.working;
+  }
+
+  /** Examines everything that has become old enough since the last sweep, and the undecided ones again. */
+  async sweep(): Promise<void> {
+    const { signal } = this.stopping;
+    const { clock, unnamed } = this.ports;
+    const until = clock.now() - lostAfterMs;
+    const doubtful = [...this.doubtful.values()];
+    this.doubtful.clear();
+    let asked = 0;
+    let gone = 0;
+    for (const vaults of [doubtful, unnamed(this.lookedUntil, until)]) {
+      for (const one of vaults) {
+        if (signal.aborted || gone === goneInARow) break;
+        if (++asked % rest.every === 0) await pause(rest.ms, undefined, { signal, ref: false });
+        gone = (await this.look(one)) ? gone + 1 : 0;
+      }
+    }
+    this.lookedUntil = Math.max(this.lookedUntil, until);
+  }
+
+  /** Whether it was already gone. */
+  private async look(one: UnnamedVault): Promise<boolean> {
+    const { vault, reports } = this.ports;
+    const { vaultId, organizationId } = one;
+    try {
+      if (!(await vault.isThere(vaultId))) return true;
+      const fate = await this.fateOf(one);
+      if (fate === 'open') this.doubtful.set(vaultId, one);
+      if (fate !== 'lost') return false;
+      await vault.shred(vaultId);
+      reports.swept(vaultId, organizationId);
+    } catch (error) {
+      this.doubtful.set(vaultId, one);
+      reports.failed(vaultId, error);
+    }
+    return false;
+  }
+
+  /**
+   * What the organization's stream says, because the read model may be behind.
+   * @throws {BrokenChain} if it is damaged: an altered event may have named the vault
+   */
+  private async fateOf({ vaultId, organizationId, revision, at }: UnnamedVault): Promise<'named' | 'lost' | 'open'> {
+    const { store, isLive } = this.ports;
+    if (isLive(vaultId)) return 'open';
+    // If nobody else writes to the store, an attempt that is not this process's own belongs to nobody.
+    let isPast = store.exclusive;
+    let isEmpty = revision < 0;
+    let link = revision < 0 ? GENESIS_HASH : undefined;
+    for await (const event of store.read(organizationStream(organizationId), Math.max(0, revision))) {
+      const { type, data, metadata } = event;
+      link = link === undefined ? (metadata as EventMetadata).hash : verifyChain(link, event);
+      if (event.revision <= revision) continue;
+      isEmpty = false;
+      if (JSON.stringify(data).includes(vaultId)) return 'named';
+      // An append of the attempt would be before the first event from a time when it could no longer be recorded.
+      isPast ||=
+        type === 'OrganizationDeleted' || (metadata as EventMetadata).at >= at + attemptEndsMs + clocksDifferMs;
+    }
+    // A sub-organization that is not founded yet cannot name anything.
+    return isPast && !isEmpty ? 'lost' : 'open';
+  }
+}
