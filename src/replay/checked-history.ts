@@ -4,6 +4,7 @@ import { isSealed } from '../domain/sealable.js';
 import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { Registry } from '../decide/registry.js';
 import { denialStream, longestDeniedMessage, type DenialEvent } from '../domain/activity/denial.js';
+import { rulesNumber } from '../domain/activity/rules.js';
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { bootStream } from '../domain/boots.js';
 import { marksImport } from '../domain/organization/imported.js';
@@ -407,8 +408,9 @@ export class History {
   }
 
   /** A denial is recorded after the state that it is based on. */
-  private problemWithBasis(stream: string, { revision, authority }: DenialEvent['data']): string | undefined {
+  private problemWithBasis(stream: string, { revision, rules, authority }: DenialEvent['data']): string | undefined {
     if (revision === undefined) return undefined;
+    if (rules !== rulesNumber) return `it was decided by rules ${rules}, not by those of this release (${rulesNumber})`;
     const own = { organizationId: stream.slice(denialStream('').length), revision };
     for (const basis of authority ? [own, authority] : [own]) {
       const end = this.chains.endOf(organizationStream(basis.organizationId))?.revision ?? -1;

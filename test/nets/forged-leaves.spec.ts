@@ -74,7 +74,7 @@ const unsigned: Readonly<Record<string, readonly string[]>> = {
     'ActivityFailed.failure.message',
   ],
   'Denials are not decided again, and what a passkey signed for one is not recorded.': [
-    'ActivityDenied.{details*,reason,signature}',
+    'ActivityDenied.{details*,reason,revision,signature}',
   ],
   'Nobody signs anything in these streams.': ['{claims,vault,webhook-deliveries}-…', 'vault-installation'],
 };
