@@ -19,7 +19,9 @@ class ExportWalletAccountResult {
   @Text({ about: 'Address of the account, in canonical form.' })
   address!: string;
 
-  @Text({ about: 'The 32 bytes of the private key, sealed to the target key and signed (docs/protocol.md, export bundles).' })
+  @Text({
+    about: 'The 32 bytes of the private key, sealed to the target key and signed (docs/protocol.md, export bundles).',
+  })
   exportBundle!: string;
 }
 
