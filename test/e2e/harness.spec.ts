@@ -10,7 +10,6 @@ import { parseTransaction } from 'viem';
 import {
   ethTransaction,
   ManualClock,
-  matchers,
   SeededRandomness,
   solanaTransfer,
   startCoordinator,
