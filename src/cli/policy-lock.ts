@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { rename, rm, writeFile } from 'node:fs/promises';
 import { CoordinatorError } from '../domain/errors.js';
 import { isUuid } from '../domain/uuid.js';
+import { replaceSharedFile } from '../files/private-file.js';
 import type { IdOf } from '../lab/policy-files.js';
 import { parseWholeJson } from '../wire/strict-json.js';
 import { BadUsage } from './bad-usage.js';
@@ -73,13 +72,7 @@ export class PolicyLock {
     const all = new Map(await readLock(this.terminal, this.folder)).set(this.organizationId, ids);
     const value = sorted(new Map(Array.from(all, ([organization, one]) => [organization, sorted(one)])));
     const file = this.terminal.path(`${this.folder}/${lockFile}`);
-    const beside = `${file}.${randomUUID()}.new`;
-    try {
-      await writeFile(beside, `${JSON.stringify(value, undefined, 2)}\n`, { flag: 'wx' });
-      await rename(beside, file);
-    } finally {
-      await rm(beside, { force: true });
-    }
+    await replaceSharedFile(file, `${JSON.stringify(value, undefined, 2)}\n`);
     this.ids = ids;
     this.terminal.error(`wrote   ${lockFile}: commit it with the folder\n`);
   }

@@ -13,6 +13,11 @@ export async function replacePrivateFile(file: string, text: string | Uint8Array
   await place(file, text, (beside) => rename(beside, file));
 }
 
+/** The same for a file that others may read, as far as the umask allows. */
+export async function replaceSharedFile(file: string, text: string): Promise<void> {
+  await place(file, text, (beside) => rename(beside, file), 0o666);
+}
+
 /** Creates a file, unless there is one; returns whether it did. Of several that are created at once, one is. */
 export async function createPrivateFile(file: string, text: string): Promise<boolean> {
   // Where there is one, its folder need not be open to us for writing.
@@ -91,10 +96,15 @@ async function linkOrCopy(beside: string, file: string): Promise<void> {
 const noLinks: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
 /** A name of its own for each, because others may write the same file at the same moment. */
-async function place(file: string, text: string | Uint8Array, give: (beside: string) => Promise<void>): Promise<void> {
+async function place(
+  file: string,
+  text: string | Uint8Array,
+  give: (beside: string) => Promise<void>,
+  mode = 0o600,
+): Promise<void> {
   const beside = `${file}.${randomBytes(6).toString('hex')}.new`;
   try {
-    const handle = await open(beside, 'wx', 0o600);
+    const handle = await open(beside, 'wx', mode);
     try {
       await handle.writeFile(text);
       await handle.sync();
