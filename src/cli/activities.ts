@@ -178,8 +178,9 @@ export interface Reviewed {
 export async function reviewed(client: ActivityClient, activityId: string): Promise<Reviewed> {
   const activity = await activityOf(client, activityId);
   const request = await signedRequest(activity, client.organizationId);
+  if (!request) return { activity, request, decoded: undefined };
   const { decodedRequest } = await import('./decoded-request.js');
-  return { activity, request, decoded: request && (await decodedRequest(client, request)) };
+  return { activity, request, decoded: await decodedRequest(client, request) };
 }
 
 const isFingerprint = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text);
