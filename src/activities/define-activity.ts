@@ -226,7 +226,7 @@ interface Verb<
    */
   touches?(intent: Intent): UserTouched;
   /**
-   * What it would record, as far as its parameters say, for those who are asked to approve it: if `decide` needs what `prepare`
+   * What it would record, as far as its parameters say, for its approvers: if `decide` needs what `prepare`
    * returns, or costs more than that. Pure.
    */
   foreseen?(intent: Intent): readonly Foreseen[];

@@ -102,7 +102,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   allowOrigins(adapter.getInstance());
   prepareServer(adapter, { proxySecret, logger, shutdown, servesProxy: config.app === 'all' });
   refuseAfterFailure(adapter, health);
-  // Not beside a store of this process, which always responds: interceptors cost a tenth of a submit.
+  // Not beside a store of this process, which always responds: one interceptor sends every request through RxJS.
   if (store.remote) app.useGlobalInterceptors(new StoreDeadline(store.remote));
   const metrics = app.get(Metrics);
   metrics.measureOpenMessages(() => adapters.delivery.open ?? 0);

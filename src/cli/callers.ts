@@ -13,7 +13,7 @@ export interface ProfileOptions {
 const answerWithinMs = 60_000;
 
 /** Adds the options that choose the caller. */
-export function withProfile<SettingValues extends CliCommand>(command: SettingValues): SettingValues {
+export function withProfile<SomeCommand extends CliCommand>(command: SomeCommand): SomeCommand {
   return command
     .option('--profile <name>', 'profile to use; default: COUNTERSIGN_PROFILE, or the one chosen with `profiles use`')
     .option('--organization <id>', "a sub-organization to act in, instead of the profile's organization");

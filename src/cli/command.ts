@@ -39,24 +39,24 @@ export class CliCommand extends Command {
   }
 
   /** Adds `--json` and sets the action; its outcome is printed as text, or with `--json` as one line. */
-  answers<Options extends object, SettingValues extends readonly unknown[] = []>(
-    act: (options: Options, ...given: SettingValues) => Promise<Outcome>,
+  answers<Options extends object, Arguments extends readonly unknown[] = []>(
+    act: (options: Options, ...values: Arguments) => Promise<Outcome>,
   ): this {
     this.option('--json', 'print one line of JSON instead of text');
     return this.action(async () => {
       const options = this.opts<Options & { readonly json?: boolean }>();
       // Commander has parsed them according to the declared arguments.
-      const { text, json, exitCode = 0 } = await act(options, ...(this.processedArgs as unknown as SettingValues));
+      const { text, json, exitCode = 0 } = await act(options, ...(this.processedArgs as unknown as Arguments));
       this.terminal.out(options.json ? `${asJson(json)}\n` : text);
       this.terminal.exitCode = exitCode;
     });
   }
 
   /** Sets the action of a command without a single outcome, such as a server or a shell script. */
-  performs<Options extends object, SettingValues extends readonly unknown[] = []>(
-    act: (options: Options, ...given: SettingValues) => Promise<void>,
+  performs<Options extends object, Arguments extends readonly unknown[] = []>(
+    act: (options: Options, ...values: Arguments) => Promise<void>,
   ): this {
-    return this.action(() => act(this.opts<Options>(), ...(this.processedArgs as unknown as SettingValues)));
+    return this.action(() => act(this.opts<Options>(), ...(this.processedArgs as unknown as Arguments)));
   }
 
   /** The full name, as in `countersign kek rotate`. */

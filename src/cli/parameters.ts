@@ -16,7 +16,7 @@ export interface ParameterOptions {
 }
 
 /** Adds the options for parameters. */
-export function withParameters<SettingValues extends CliCommand>(command: SettingValues): SettingValues {
+export function withParameters<SomeCommand extends CliCommand>(command: SomeCommand): SomeCommand {
   return command
     .option('--file <file>', 'the parameters as JSON; - reads standard input')
     .option(

@@ -13,7 +13,7 @@ export interface StoreOptions {
 }
 
 /** Adds the options that choose the store. */
-export function withStore<SettingValues extends CliCommand>(command: SettingValues): SettingValues {
+export function withStore<SomeCommand extends CliCommand>(command: SomeCommand): SomeCommand {
   return command.option(
     '--data-dir <folder>',
     'data folder of the coordinator, instead of DATA_DIR; other settings come from the environment, as for the coordinator',
@@ -21,10 +21,10 @@ export function withStore<SettingValues extends CliCommand>(command: SettingValu
 }
 
 /** Adds the options of a command that needs the store itself; who names a profile is told what to do with one instead. */
-export function withStoreOnly<SettingValues extends CliCommand>(
-  command: SettingValues,
+export function withStoreOnly<SomeCommand extends CliCommand>(
+  command: SomeCommand,
   insteadWithProfile: string,
-): SettingValues {
+): SomeCommand {
   const refused = new Option('--profile <name>').hideHelp().argParser(() => {
     throw new BadUsage(
       `${command.fullName} opens the store, so it takes no --profile: run it where the data of the coordinator is. ` +
@@ -35,7 +35,7 @@ export function withStoreOnly<SettingValues extends CliCommand>(
 }
 
 /** Adds the option to ask a coordinator instead. */
-export function orProfile<SettingValues extends CliCommand>(command: SettingValues, about: string): SettingValues {
+export function orProfile<SomeCommand extends CliCommand>(command: SomeCommand, about: string): SomeCommand {
   return command.option(
     '--profile <name>',
     `ask the coordinator of this profile instead of opening the store: ${about}`,

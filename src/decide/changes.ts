@@ -12,7 +12,7 @@ import { activityVersion, newestIntent } from './registry.js';
 const describedResources: ReadonlySet<string> = new Set(['POLICY', 'USER', 'CREDENTIAL']);
 
 /**
- * What a waiting activity would change, for those who are asked to approve it. Undefined for activities that change something
+ * What a waiting activity would change, for its approvers. Undefined for activities that change something
  * else than policies, users, their credentials and tags, and the root quorum.
  */
 export function changesOf(basis: DecisionContext, open: OpenActivity): readonly Decoded[] | undefined {

@@ -31,7 +31,7 @@ export type AddressFormat =
   | 'ADDRESS_FORMAT_SPARK_MAINNET'
   | 'ADDRESS_FORMAT_SPARK_REGTEST';
 
-/** The languages a wallet may be exported in (docs/protocol.md, versions, export_wallet). */
+/** The languages a wallet may be exported in. */
 export const MNEMONIC_LANGUAGES = [
   'MNEMONIC_LANGUAGE_ENGLISH',
   'MNEMONIC_LANGUAGE_SIMPLIFIED_CHINESE',

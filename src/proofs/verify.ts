@@ -132,7 +132,7 @@ export async function verifyAppProof(
   });
 }
 
-/** Whether the key of a boot signed a text. @throws {Error} if it is no key */
+/** Whether the key of a boot signed a text. @throws {Error} if it is not a key */
 export function isSignedByBoot(ephemeralPublicKey: string, text: string, signature: string): boolean {
   const key = signingKeyOf(ephemeralPublicKey);
   return verify('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'hex'));

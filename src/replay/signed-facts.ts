@@ -71,7 +71,7 @@ export class SignedBoots {
   private root: Uint8Array | undefined;
   private readonly keys = new Set<string>();
 
-  /** Whether a boot is as its attestation and its manifest say. */
+  /** Whether a boot matches its attestation and its manifest. */
   async problemWith({ type, data }: Pick<RecordedEvent, 'type' | 'data'>): Promise<string | undefined> {
     const event = { type, data } as BootEvent;
     switch (event.type) {
@@ -136,9 +136,9 @@ export async function isKeyOf(
   if (isNow) return true;
   for (const { organizationId } of organizations) {
     for await (const { data } of store.read(organizationStream(organizationId))) {
-      const given = data as Partial<Denied>;
-      const isKey = publicKey === undefined ? given.credentialId === credentialId : given.publicKey === publicKey;
-      if (isKey && given.userId === userId) return true;
+      const recorded = data as Partial<Denied>;
+      const isKey = publicKey === undefined ? recorded.credentialId === credentialId : recorded.publicKey === publicKey;
+      if (isKey && recorded.userId === userId) return true;
     }
   }
   return false;

@@ -68,16 +68,16 @@ describe('a verb that prepares', () => {
   });
 
   it('can leave nothing outside by signing', () => {
-    type SettingValues = Parameters<NonNullable<Verb['sign']>>[1];
-    const sign: Fits<SettingValues, Pick<KeyringPort, 'sign'>> = true;
-    const createWallet: Fits<SettingValues, Pick<KeyringPort, 'createWallet'>> = false;
+    type Passed = Parameters<NonNullable<Verb['sign']>>[1];
+    const sign: Fits<Passed, Pick<KeyringPort, 'sign'>> = true;
+    const createWallet: Fits<Passed, Pick<KeyringPort, 'createWallet'>> = false;
     expect([sign, createWallet]).toEqual([true, false]);
   });
 
   it('decides on nothing that history does not keep', () => {
-    type SettingValues = Parameters<Verb['decide']>[2];
-    const code: Fits<SettingValues, { code: string }> = true;
-    const message: Fits<SettingValues, { message: string }> = false;
+    type Passed = Parameters<Verb['decide']>[2];
+    const code: Fits<Passed, { code: string }> = true;
+    const message: Fits<Passed, { message: string }> = false;
     expect([code, message]).toEqual([true, false]);
   });
 

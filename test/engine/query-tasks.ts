@@ -7,7 +7,7 @@ import { TaskPool } from '../../src/threads/task-pool.js';
 type Options = ConstructorParameters<typeof QueryTasks>[1];
 type Store = Options['store'];
 
-interface SettingValues extends Partial<Omit<Options, 'store'>> {
+interface TaskOptions extends Partial<Omit<Options, 'store'>> {
   readonly store: Pick<Store, 'read'> & Partial<Store>;
   /** For threads that do something else. */
   readonly file?: URL;
@@ -15,7 +15,7 @@ interface SettingValues extends Partial<Omit<Options, 'store'>> {
 }
 
 /** What queries have done in threads, with a pool and rows of its own. */
-export function queryTasks({ store, file, longestMs, ...states }: SettingValues) {
+export function queryTasks({ store, file, longestMs, ...states }: TaskOptions) {
   const rows = new ReadModelDatabase(':memory:');
   new Projector(rows, readModels, { identity: 'query tasks', head: -1n });
   const pool: CoordinatorPool = new TaskPool({

@@ -80,7 +80,7 @@ export async function registrarsOf(
 
 /**
  * The identities in a list of providers, each proved by its own token, or by claims that name the person of a proved
- * one for another client id of the parent (docs/protocol.md, versions, docs/adr/0016). `field` names the list in errors.
+ * one for another client id of the parent (docs/adr/0016). `field` names the list in errors.
  * @throws {CoordinatorError} INVALID_ARGUMENT for what is not proved, FAILED_PRECONDITION for a used token
  */
 export async function verifiedIdentities(

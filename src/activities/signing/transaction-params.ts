@@ -23,7 +23,7 @@ import type { RawSignature } from '../../ports/keyring.js';
 import { Readings } from '../readings.js';
 import { keyResources, type BytesToSign } from './signing-params.js';
 
-/** Chains as the clients name them (docs/protocol.md, versions, sign_transaction). */
+/** Chains as the clients name them (docs/protocol.md, versions). */
 export const transactionTypes = [
   'TRANSACTION_TYPE_ETHEREUM',
   'TRANSACTION_TYPE_SOLANA',

@@ -14,7 +14,7 @@ export const maxAccountsAtOnce = 100;
 
 export const addressFormats = Object.keys(ADDRESS_FORMATS) as readonly AddressFormat[];
 
-/** An account as a client requests it (docs/protocol.md, versions, create_wallet). */
+/** An account as a client requests it (docs/protocol.md, versions). */
 export class WalletAccountParams {
   @OneOf(CURVES, { about: 'The curve of its key; must suit the address format.' })
   curve!: Curve;

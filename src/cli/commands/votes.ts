@@ -36,7 +36,7 @@ export function mountReject(parent: CliCommand): void {
     });
 }
 
-function withVoteOptions<SettingValues extends CliCommand>(command: SettingValues): SettingValues {
+function withVoteOptions<SomeCommand extends CliCommand>(command: SomeCommand): SomeCommand {
   return withProfile(command)
     .option('--yes', 'with an id: do not ask for confirmation')
     .option(

@@ -64,10 +64,10 @@ export const evolveAuthProxy: Evolvers<AuthProxyEvent> = {
 /** Ways to log in that a configuration may allow. `oauth` is every provider; which ones are shown is `walletKitSettings`. */
 export const authMethods = ['email', 'sms', 'passkey', 'wallet', 'oauth'] as const;
 
-/** Providers that a login page may show (docs/protocol.md, auth proxy, wallet_kit_config). */
+/** Providers that a login page may show. */
 export const socialProviders = ['facebook', 'google', 'apple', 'x', 'discord'] as const;
 
-/** What a configuration says until it is changed. Contacts are not told to whoever asks (docs/protocol.md, auth proxy, account). */
+/** What a configuration says until it is changed. Contacts are not disclosed to unauthenticated callers (docs/protocol.md, auth proxy). */
 const initialSettings: AuthProxySettings = {
   allowedOrigins: ['*'],
   allowedAuthMethods: authMethods,

@@ -6,7 +6,7 @@ export interface DecodedFact {
   readonly value: string;
 }
 
-/** One transaction, payload or changed thing, described for those who are asked to approve it. */
+/** One transaction, payload or changed object, described for approvers. */
 export interface Decoded {
   /** The payload, if there are several. */
   readonly payload?: string;
