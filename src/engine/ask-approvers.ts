@@ -20,7 +20,7 @@ export async function askApprovers(
   if (!open) return 'not waiting';
   for (const isRead of [false, true]) {
     try {
-      return approversTask(rights.loadDecisionContext(organization, meter), open);
+      return approversTask(rights.assembleContext(organization, meter), open);
     } catch (error) {
       if (!(error instanceof ReadFirst)) throw error;
       if (!isRead) await rights.readUnread([{ ahead: error.ahead, organization }], meter);

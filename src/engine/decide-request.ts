@@ -21,7 +21,7 @@ import type { User } from '../domain/organization/users.js';
 import { uuidV7 } from '../ledger/ids.js';
 import type { NewEvent } from '../ledger/event-store.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
-import { loadDecisionContext } from './load-decision-context.js';
+import { assembleContext } from './assemble-context.js';
 import type { Course, Decided, DriverPorts, Job, PrepareFirst } from './job.js';
 import type { SubmitRequest } from './requests.js';
 import { applyAndSeal } from './apply-and-seal.js';
@@ -49,7 +49,7 @@ export class RequestDecider {
     const { meter } = job.course;
     const { organization } = loaded;
     const { organizationId } = organization;
-    const today = loadDecisionContext(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
+    const today = assembleContext(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
     const basis = this.underWay(job.course, today, loaded, parent);
     const caller = this.callerOf(job, basis, parent, today.now);
     const callerUserId = caller.user.userId;

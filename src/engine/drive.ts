@@ -4,7 +4,7 @@ import { homesOf } from '../decide/submitters.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { Meter } from '../domain/steps.js';
-import { checkReadings, readElsewhere } from './load-decision-context.js';
+import { checkReadings, readElsewhere } from './assemble-context.js';
 import { Batches } from './batches.js';
 import { DryRuns } from './dry-run.js';
 import { RequestDecider } from './decide-request.js';

@@ -27,7 +27,7 @@ import type { DryRunTold } from '../read-models/dry-run.js';
 import type { ProofQuestion } from '../read-models/explanations.js';
 import type { Stamp } from '../stamps/verify.js';
 import { validateParameters } from '../wire/validate.js';
-import { loadDecisionContext, checkReadings, readElsewhere, type ContextPorts } from './load-decision-context.js';
+import { assembleContext, checkReadings, readElsewhere, type ContextPorts } from './assemble-context.js';
 import { checkLiveness } from './requests.js';
 
 /** A request to be tried: what a submit would have in its body, and whose stamp is on the query. */
@@ -57,7 +57,7 @@ export class DryRuns {
     const valid = validateParameters(version.intent, parameters, 'activity.parameters');
     const intent = version.lift ? version.lift(valid) : valid;
     const parent = await this.ports.loader.parentOf(organization);
-    const today = loadDecisionContext(this.ports, organization, 0, parent?.organization, meter.reading);
+    const today = assembleContext(this.ports, organization, 0, parent?.organization, meter.reading);
     checkLiveness(timestampMs, today.now);
     if (organization.isDeleted) throw organizationDeleted(organizationId);
     if (hasLapsed(organization, today.now)) throw signUpLapsed(organizationId);

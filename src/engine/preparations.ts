@@ -10,7 +10,7 @@ import { pathAmongAll } from '../fairness/fair-queue.js';
 import type { Meter } from '../domain/steps.js';
 import { uuidV7 } from '../ledger/ids.js';
 import { Attempt } from './attempts.js';
-import { readElsewhere } from './load-decision-context.js';
+import { readElsewhere } from './assemble-context.js';
 import type { DriverPorts } from './job.js';
 import type { SubmitRequest } from './requests.js';
 

@@ -71,7 +71,7 @@ export class QueryThreads {
         return told;
       },
       lint: async () => {
-        const subject = lintTask({ ...this.driver.rights.loadDecisionContext(organization, meter), now });
+        const subject = lintTask({ ...this.driver.rights.assembleContext(organization, meter), now });
         const { findings, ...rest } = await this.tasks.lint(whose, subject);
         await enter();
         return { ...rest, findings: findings.map(located) };

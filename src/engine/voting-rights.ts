@@ -10,7 +10,7 @@ import type { User } from '../domain/organization/users.js';
 import type { ClausesRead } from '../domain/policy/language.js';
 import { decisionSteps, decodingSteps, Meter, weights, type Steps } from '../domain/steps.js';
 import type { ToReadAhead } from '../activities/define-activity.js';
-import { loadDecisionContext, readElsewhere, type ContextPorts } from './load-decision-context.js';
+import { assembleContext, readElsewhere, type ContextPorts } from './assemble-context.js';
 import { decodedIn, wordsOf, type Rights, type Words } from './rights-and-texts.js';
 
 /**
@@ -53,7 +53,7 @@ export class VotingRights {
     const meter = new Meter();
     if (organization.isDeleted) return noRights;
     const read = (): Rights => {
-      const today = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
+      const today = assembleContext(this.ports, organization, 0, undefined, meter.reading);
       const basis = { ...today, now: activity.updatedAt, steps: meter.upTo(decisionSteps) };
       const decoded = decodedIn(today, activity);
       const rights = rightsOfAnybody(basis, activity);
@@ -78,8 +78,8 @@ export class VotingRights {
   }
 
   /** What a question about a waiting activity is asked on, with the steps of a decision. */
-  loadDecisionContext(organization: OrganizationView, meter: Meter): DecisionContext {
-    const basis = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
+  assembleContext(organization: OrganizationView, meter: Meter): DecisionContext {
+    const basis = assembleContext(this.ports, organization, 0, undefined, meter.reading);
     return { ...basis, steps: meter.upTo(decisionSteps) };
   }
 
@@ -92,7 +92,7 @@ export class VotingRights {
   ): Said | undefined {
     const open = openToMember(organization, activityId, userId);
     if (!open || meter.left <= 0) return undefined;
-    const basis = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
+    const basis = assembleContext(this.ports, organization, 0, undefined, meter.reading);
     return say({ ...basis, steps: meter.upTo(decisionSteps) }, open, userId);
   }
 
@@ -131,7 +131,7 @@ export class VotingRights {
     meter: Meter,
     unread: Unread,
   ): (activityId: string) => Rights {
-    const clauses = clausesOf(loadDecisionContext(this.ports, organization, 0, undefined, meter.reading));
+    const clauses = clausesOf(assembleContext(this.ports, organization, 0, undefined, meter.reading));
     const rights = this.together(organization, userId, meter, clauses);
     const told = new Map(
       activityIds.map((activityId) => {
@@ -157,7 +157,7 @@ export class VotingRights {
     const open = openToMember(organization, activityId, userId);
     if (!open) return undefined;
     if (left.left <= 0) return wordsNotComputed;
-    const basis = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
+    const basis = assembleContext(this.ports, organization, 0, undefined, meter.reading);
     const steps = left.upTo(decisionSteps, clauses.spent);
     const words = wordsOf({ ...basis, steps, clauses }, open, userId);
     left.note(JSON.stringify(words ?? {}).length * weights.byteWritten);
@@ -184,7 +184,7 @@ export class VotingRights {
     meter: Meter,
   ): Promise<{ readonly found: readonly User[]; readonly wouldSign: readonly DecodedFact[] }> {
     return this.readingFirst(meter, (unread) => {
-      const today = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
+      const today = assembleContext(this.ports, organization, 0, undefined, meter.reading);
       const basis = { ...today, steps: meter.upTo(decisionSteps) };
       const wanted = this.otherwiseRead(organization, unread, () => approversOf(basis, open), new Set<string>());
       const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
@@ -208,7 +208,7 @@ export class VotingRights {
     meter: Meter,
     shared?: ClausesRead,
   ): (activityId: string) => Rights {
-    const basis = loadDecisionContext(this.ports, organization, 0, undefined, meter.reading);
+    const basis = assembleContext(this.ports, organization, 0, undefined, meter.reading);
     const clauses = shared ?? clausesOf(basis);
     return (activityId) => {
       const open = organization.openActivities.get(activityId);

@@ -14,7 +14,7 @@ const mostReadings = 4;
 export type ContextPorts = Pick<DriverPorts, 'registry' | 'clock' | 'reading' | 'limits'>;
 
 /** The basis of a decision: the organization at a revision, now, under the limits in force. */
-export function loadDecisionContext(
+export function assembleContext(
   ports: ContextPorts,
   organization: OrganizationView,
   revision: number,
