@@ -10,33 +10,32 @@ import {
 
 type KeyPair = { readonly publicKey: webcrypto.CryptoKey; readonly privateKey: webcrypto.CryptoKey };
 
-const dayMs = 24 * 60 * 60 * 1000;
-/** Clocks of coordinators differ: a certificate is valid from a little before its creation. */
-const rootLeadMs = dayMs;
+/**
+ * The root is trusted because it is pinned, so its dates do not depend on the clock of the first start, which may have
+ * been wrong. It has no well-defined end (RFC 5280, section 4.1.2.5).
+ */
+const rootNotBefore = new Date('2000-01-01T00:00:00Z');
+const rootNotAfter = new Date('9999-12-31T23:59:59Z');
+/** Clocks of coordinators differ: a leaf is valid from a little before its creation. */
 const leafLeadMs = 5 * 60 * 1000;
-/** The lifetimes of the root of AWS Nitro Enclaves, and of its leaves. */
-const rootLifeMs = 30 * 365 * dayMs;
+/** The lifetime of the leaves of AWS Nitro Enclaves. */
 const leafLifeMs = 3 * 60 * 60 * 1000;
 
 const rootName = 'CN=Software attestation root (no hardware), O=Countersign';
 const leafName = 'CN=Software attestor (no hardware), O=Countersign';
 
-interface Issuing {
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-  /** 16 random bytes. */
-  readonly serial: Uint8Array;
-}
-
-/** A root certificate for its own P-256 key; DER. */
-export async function issueRoot(keys: KeyPair, { now, serial }: Issuing): Promise<Uint8Array> {
+/**
+ * A root certificate for its own P-256 key; DER.
+ * @param serial 16 random bytes
+ */
+export async function issueRoot(keys: KeyPair, serial: Uint8Array): Promise<Uint8Array> {
   const certificate = await X509CertificateGenerator.create(
     {
       serialNumber: serialNumber(serial),
       subject: rootName,
       issuer: rootName,
-      notBefore: new Date(now - rootLeadMs),
-      notAfter: new Date(now + rootLifeMs),
+      notBefore: rootNotBefore,
+      notAfter: rootNotAfter,
       signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
       publicKey: keys.publicKey,
       signingKey: keys.privateKey,
@@ -50,11 +49,15 @@ export async function issueRoot(keys: KeyPair, { now, serial }: Issuing): Promis
   return new Uint8Array(certificate.rawData);
 }
 
-/** A certificate for the P-384 key that signs the document of one boot; DER. */
+/**
+ * A certificate for the P-384 key that signs the document of one boot; DER.
+ * @param now milliseconds since the epoch
+ * @param serial 16 random bytes
+ */
 export async function issueLeaf(
   root: { readonly certificate: Uint8Array; readonly privateKey: webcrypto.CryptoKey },
   publicKey: webcrypto.CryptoKey,
-  { now, serial }: Issuing,
+  { now, serial }: { readonly now: number; readonly serial: Uint8Array },
 ): Promise<Uint8Array> {
   const certificate = await X509CertificateGenerator.create(
     {

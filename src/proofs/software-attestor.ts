@@ -24,8 +24,9 @@ const p384 = { name: 'ECDSA', namedCurve: 'P-384' } as const;
  */
 export async function openSoftwareAttestor({ keys, log, clock }: SoftwareAttestorPorts): Promise<Attestor> {
   const publicKey = await rootPublicKey(keys);
-  const issuing = () => ({ now: clock.now(), serial: randomBytes(16) });
-  const root = await log.root(() => withRootKey(keys, (privateKey) => issueRoot({ publicKey, privateKey }, issuing())));
+  const root = await log.root(() =>
+    withRootKey(keys, (privateKey) => issueRoot({ publicKey, privateKey }, randomBytes(16))),
+  );
   return {
     kind: 'software',
     statement,
@@ -35,7 +36,7 @@ export async function openSoftwareAttestor({ keys, log, clock }: SoftwareAttesto
       const spki = leaf.publicKey.export({ format: 'der', type: 'spki' });
       const leafKey = await webcrypto.subtle.importKey('spki', spki, p384, true, ['verify']);
       const certificate = await withRootKey(keys, (privateKey) =>
-        issueLeaf({ certificate: root, privateKey }, leafKey, issuing()),
+        issueLeaf({ certificate: root, privateKey }, leafKey, { now: clock.now(), serial: randomBytes(16) }),
       );
       const document = encodeAttestationDocument({
         moduleId: 'countersign-software-attestor',

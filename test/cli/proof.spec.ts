@@ -30,7 +30,7 @@ async function bootOf(key: EphemeralKey) {
   const now = Date.now();
   const keys = await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
   const issuing = { now, serial: randomBytes(16) };
-  const root = await issueRoot(keys, issuing);
+  const root = await issueRoot(keys, issuing.serial);
   const leaf = generateKeyPairSync('ec', { namedCurve: 'P-384' });
   const spki = leaf.publicKey.export({ format: 'der', type: 'spki' });
   const leafKey = await webcrypto.subtle.importKey('spki', spki, { name: 'ECDSA', namedCurve: 'P-384' }, true, [

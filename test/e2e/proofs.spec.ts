@@ -187,7 +187,7 @@ class Forger {
 
   static async make(now: number): Promise<Forger> {
     const keys = await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
-    return new Forger(keys, await issueRoot(keys, { now, serial: new Uint8Array(16) }), now);
+    return new Forger(keys, await issueRoot(keys, new Uint8Array(16)), now);
   }
 
   /** A leaf and its key; of the root unless another issuer is named. */
