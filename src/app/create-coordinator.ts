@@ -7,7 +7,7 @@ import { release } from '../config/release.js';
 import type { Delivery } from '../delivery/delivery.js';
 import { VoteNotices } from '../delivery/vote-notices.js';
 import { ClaimRecorder } from '../engine/claim-recorder.js';
-import { Driver } from '../engine/drive.js';
+import { Driver } from '../engine/execute-activity.js';
 import { OrphanedVaults } from '../engine/orphaned-vaults.js';
 import { allowOrigins } from '../http/cors.js';
 import { Freshness } from '../http/freshness.js';

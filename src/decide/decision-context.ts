@@ -99,9 +99,9 @@ export interface Submission {
 /** Output of `prepare`, or why it failed; undefined until it has run. */
 export type Prepared = { readonly value: unknown } | { readonly refusal: CoordinatorError } | undefined;
 
-/** `prepare-first`: it is allowed, and `prepare` has to run before it can be decided. */
 export type DecisionResult =
   | {
+      readonly kind: 'decided';
       readonly events: readonly OrganizationEvent[];
       readonly outcome: Authorization['outcome'];
       /** Set if it was recorded as failed; the caller gets this error. */
@@ -109,7 +109,8 @@ export type DecisionResult =
       /** What is left to do once the events are recorded. */
       readonly afterwards?: ((ports: PreparePorts) => void) | undefined;
     }
-  | 'prepare-first';
+  /** It is allowed, and `prepare` has to run before it can be decided. */
+  | { readonly kind: 'prepare' };
 
 /** One budget for one decision, which parses each clause once. */
 export function metered(basis: DecisionContext): MeteredContext {

@@ -58,7 +58,7 @@ export function decideSubmit(
   if (!authority) checkRecordedBytes(basis.organization, vote.message, basis.now, limitsToCheck(basis).limits);
   readFirst(definition, intent, basis);
   if (definition.recall && !prepared) definition.check?.(intent, basis.organization, limitsToCheck(basis));
-  if (outcome === 'allow' && definition.recall && !prepared) return 'prepare-first';
+  if (outcome === 'allow' && definition.recall && !prepared) return { kind: 'prepare' };
 
   const snapshot = afterSubmit(outcome);
   const decision = decisionOf(vote, authorization, basis, {
@@ -86,11 +86,11 @@ export function decideSubmit(
     const ending = endOf(activityId, snapshot, effects);
     const events = [submitted, ...effects.events, ending];
     return 'failure' in effects
-      ? { outcome, events, refusal: effects.failure }
-      : { outcome, events, ...afterwardsOf(definition, prepared) };
+      ? { kind: 'decided', outcome, events, refusal: effects.failure }
+      : { kind: 'decided', outcome, events, ...afterwardsOf(definition, prepared) };
   }
   checkRoomToWait(basis.organization, voter.userId, vote.message, limitsToCheck(basis).limits);
   // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
   if (!definition.recall) execute(basis, definition, intent, activityId, vote, prepared);
-  return { outcome, events: [submitted] };
+  return { kind: 'decided', outcome, events: [submitted] };
 }

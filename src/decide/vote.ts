@@ -59,6 +59,7 @@ export function decideVote(
   if (type === 'reject') {
     const status = activityStatus(voted);
     return {
+      kind: 'decided',
       outcome: voted.value === 'rejected' ? 'deny-explicit' : 'consensus-needed',
       events: [{ type: 'ActivityRejected', data: { activityId, status, vote, rules: rulesNumber } }],
     };
@@ -73,7 +74,7 @@ export function decideVote(
   const isAllowed = authorization.outcome === 'allow';
   if (isAllowed) readFirstIfThere(definition, intent, basis);
   if (isAllowed && definition.recall && !prepared && isPossible(definition, intent, basis)) {
-    return 'prepare-first';
+    return { kind: 'prepare' };
   }
   const next = step(voted, { type: 'evaluated', outcome: isAllowed ? 'allow' : 'consensus-needed' });
   const decision = decisionOf(vote, authorization, basis);
@@ -81,14 +82,19 @@ export function decideVote(
     type: 'ActivityApproved',
     data: { activityId, status: activityStatus(next), vote, decision },
   };
-  if (!isAllowed) return { outcome: 'consensus-needed', events: [approved] };
+  if (!isAllowed) return { kind: 'decided', outcome: 'consensus-needed', events: [approved] };
   try {
     const effects = execute(basis, definition, intent, activityId, submissionOf(open), prepared, word);
     const events = [approved, ...effects.events, endOf(activityId, next, effects)];
-    return { outcome: 'allow', events, ...('failure' in effects ? {} : afterwardsOf(definition, prepared)) };
+    return {
+      kind: 'decided',
+      outcome: 'allow',
+      events,
+      ...('failure' in effects ? {} : afterwardsOf(definition, prepared)),
+    };
   } catch (error) {
     // The voters have done their part: a failure now belongs to the activity, not to this request.
     if (!(error instanceof CoordinatorError)) throw error;
-    return { outcome: 'allow', events: [approved, failed(activityId, next, error)] };
+    return { kind: 'decided', outcome: 'allow', events: [approved, failed(activityId, next, error)] };
   }
 }

@@ -7,15 +7,15 @@ import { hasTimestampObjects } from '../domain/organization/settings.js';
 import type { User } from '../domain/organization/users.js';
 import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
-import type { Driver } from './drive.js';
-import type { DriveAnswer } from './job.js';
+import type { Driver } from './execute-activity.js';
+import type { SubmitResult } from './pending-request.js';
 import { Meter } from '../domain/steps.js';
 import type { Clock } from '../ports/clock.js';
 import type { DriverMetrics } from '../ports/driver-metrics.js';
 import type { KnownActivities } from '../ports/known-activities.js';
 import { toldOnce } from '../decide/refusals.js';
 import type { Registry } from '../decide/registry.js';
-import type { StampedRequest, SubmitRequest } from './requests.js';
+import type { StampedRequest, SubmitRequest } from './read-submit.js';
 
 /** The response to a submit, and the store position that a reader must have passed to see it. */
 export interface ActivityResponse {
@@ -45,18 +45,18 @@ export class ActivityResponses {
     },
   ) {}
 
-  /** Executes the request and builds the response, on one meter. @throws {CoordinatorError} as `Driver.drive` does */
+  /** Executes the request and builds the response, on one meter. @throws {CoordinatorError} as `Driver.execute` does */
   async to(request: SubmitRequest, { timestampObjects = false }: Format): Promise<ActivityResponse> {
     const meter = new Meter();
     try {
-      return await this.of(await this.driver.drive(request, meter), timestampObjects);
+      return await this.of(await this.driver.execute(request, meter), timestampObjects);
     } finally {
       this.ports.metrics.spent('submit', meter);
     }
   }
 
   async of(
-    { organizationId, organization, activityId, callerUserId, record, position, meter, appended }: DriveAnswer,
+    { organizationId, organization, activityId, callerUserId, record, position, meter, appended }: SubmitResult,
     timestampObjects = false,
   ): Promise<ActivityResponse> {
     const current = record ?? (await this.known.read(organizationId, activityId, position));
@@ -64,7 +64,7 @@ export class ActivityResponses {
     const rights = await this.driver.rights.afterReading(organization, activityId, callerUserId, meter);
     const isSubmitter = current.votes[0]?.userId === callerUserId;
     const told =
-      isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;
+      isSubmitter && definition.kind === 'activity' ? await this.revealed(definition, current, appended) : undefined;
     // Everything that was signed is searched for what may still be a secret.
     const turn = sizeOf(current) > largeBody ? thisThread.next(pathOf(organization), { alone: true }) : undefined;
     if (turn) await turn;
@@ -80,10 +80,10 @@ export class ActivityResponses {
   }
 
   /** The result with its secret, if any: others may have read the bytes and sent them again. */
-  private async told(
+  private async revealed(
     { type, reveal }: AnyActivity,
     { activityId, result }: ActivityRecord<User | undefined>,
-    appended: DriveAnswer['appended'],
+    appended: SubmitResult['appended'],
   ): Promise<Readonly<Record<string, unknown>> | undefined> {
     if (!reveal || !result) return undefined;
     const revealed = await reveal(result, this.ports, appended);

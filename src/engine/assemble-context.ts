@@ -6,12 +6,12 @@ import { limitsSetFor } from '../domain/organization/limits.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Meter, Steps } from '../domain/steps.js';
 import { organizationPath } from '../fairness/fair-queue.js';
-import type { DriverPorts } from './job.js';
+import type { CoordinatorPorts } from './pending-request.js';
 
 /** How often one request is read again because interfaces or keys have changed, or it had to make room, as long as its steps last. */
 const mostReadings = 4;
 
-export type ContextPorts = Pick<DriverPorts, 'registry' | 'clock' | 'reading' | 'limits'>;
+export type ContextPorts = Pick<CoordinatorPorts, 'registry' | 'clock' | 'reading' | 'limits'>;
 
 /** The basis of a decision: the organization at a revision, now, under the limits in force. */
 export function assembleContext(
@@ -33,7 +33,7 @@ export function assembleContext(
  * @throws {CoordinatorError} if it could not be read
  */
 export async function readElsewhere(
-  { reading }: Pick<DriverPorts, 'reading'>,
+  { reading }: Pick<CoordinatorPorts, 'reading'>,
   { job, keep }: ToReadAhead,
   { organizationId, parentOrganizationId }: OrganizationView,
   { decoding }: Meter,

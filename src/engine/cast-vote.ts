@@ -5,7 +5,7 @@ import { attestedElsewhere } from '../decide/refusals.js';
 import { REGISTRY, type Registry } from '../decide/registry.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { ActivityResponses, type ActivityResponse } from './activity-responses.js';
-import { readSubmit, type StampedRequest } from './requests.js';
+import { readSubmit, type StampedRequest } from './read-submit.js';
 
 /** A stamped request to approve or reject an activity; the response is the activity voted on. */
 export class CastVote extends Command<ActivityResponse> {

@@ -22,8 +22,8 @@ import { uuidV7 } from '../ledger/ids.js';
 import type { NewEvent } from '../ledger/event-store.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
 import { assembleContext } from './assemble-context.js';
-import type { Course, Decided, DriverPorts, Job, PrepareFirst } from './job.js';
-import type { SubmitRequest } from './requests.js';
+import type { CoordinatorPorts, Decided, PendingRequest, Progress, ToPrepare } from './pending-request.js';
+import type { SubmitRequest } from './read-submit.js';
 import { applyAndSeal } from './apply-and-seal.js';
 import { checkCounter } from './passkeys.js';
 import { voteOf } from './vote-of.js';
@@ -36,60 +36,61 @@ const longestDecisionMs = 5_000;
 
 /** Decides requests on the folded state of their organization, each on the state left by the previous one. */
 export class RequestDecider {
-  constructor(private readonly ports: DriverPorts) {}
+  constructor(private readonly ports: CoordinatorPorts) {}
 
   /** Decides one request, and adds the outcome to the folded state and to the batch. */
   decide(
-    job: Job,
+    pending: PendingRequest,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
     batch: NewEvent[],
-  ): Decided | PrepareFirst {
-    const { request } = job;
-    const { meter } = job.course;
+  ): Decided | ToPrepare {
+    const { request } = pending;
+    const { meter } = pending.progress;
     const { organization } = loaded;
     const { organizationId } = organization;
     const today = assembleContext(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
-    const basis = this.underWay(job.course, today, loaded, parent);
-    const caller = this.callerOf(job, basis, parent, today.now);
+    const basis = this.underWay(pending.progress, today, loaded, parent);
+    const caller = this.callerOf(pending, basis, parent, today.now);
     const callerUserId = caller.user.userId;
 
     const known = this.knownActivity(loaded, request.fingerprint);
-    if (known && !this.isWordOfAnother(basis, known, request, caller)) {
+    if (known && !this.isVoteOfAnother(basis, known, request, caller)) {
       const record = organization.openActivities.get(known);
-      const answer = { organizationId, organization, callerUserId, meter, activityId: known, record };
-      return { job, answer, added: [] };
+      const result = { organizationId, organization, callerUserId, meter, activityId: known, record };
+      return { kind: 'decided', pending, result, added: [] };
     }
 
     this.checkNeverDenied(organization, request);
     // After known fingerprints: repeating the deletion itself returns that it was done.
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
     if (hasLapsed(organization, today.now)) throw signUpLapsed(organization.organizationId);
-    if (job.attempt?.isOver()) return { submitterId: job.attempt.submitterId, leavesTraces: true };
+    if (pending.attempt?.isOver())
+      return { kind: 'prepare', submitterId: pending.attempt.submitterId, hasSideEffects: true };
     // Also after those: the same bytes sent twice are one request.
-    if (this.ports.counters.isStrict || !job.course.isCounterReported) {
-      job.course.isCounterReported = checkCounter(job.passkey, caller, this.ports.counters);
+    if (this.ports.counters.isStrict || !pending.progress.isCounterReported) {
+      pending.progress.isCounterReported = checkCounter(pending.passkey, caller, this.ports.counters);
     }
-    const outcome = this.submitOrVote(job, caller, basis, loaded, parent);
-    if ('submitterId' in outcome) return outcome;
+    const outcome = this.submitOrVote(pending, caller, basis, loaded, parent);
+    if (outcome.kind === 'prepare') return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
     const record = recordAfter(organization, activityId, events, basis.now);
     batch.push(...applyAndSeal(loaded, events, activityId, request.fingerprint, basis.now));
     const isSubmission = events.some(({ type }) => type === 'ActivitySubmitted');
-    const given = job.prepared && 'value' in job.prepared ? job.prepared.value : undefined;
+    const given = pending.prepared && 'value' in pending.prepared ? pending.prepared.value : undefined;
     const appended = isSubmission ? { prepared: given } : undefined;
-    const answer = { organizationId, organization, callerUserId, meter, activityId, record, appended };
-    return { job, answer, added: events, refusal, afterwards };
+    const result = { organizationId, organization, callerUserId, meter, activityId, record, appended };
+    return { kind: 'decided', pending, result, added: events, refusal, afterwards };
   }
 
   private callerOf(
-    job: Job,
+    pending: PendingRequest,
     { organization, revision, now: at }: DecisionContext,
     loadedParent: LoadedOrganization | undefined,
     now: number,
   ): Caller {
-    const { stamp, version, organizationId, attestation } = job.request;
-    const asked = { stamp, version, organizationId, attestation, passkey: job.passkey };
+    const { stamp, version, organizationId, attestation } = pending.request;
+    const asked = { stamp, version, organizationId, attestation, passkey: pending.passkey };
     const parent = loadedParent?.organization;
     const caller = callerOf(asked, organization, parent, now);
     const isOfParent = caller.organizationId !== organization.organizationId;
@@ -99,18 +100,18 @@ export class RequestDecider {
         ? { organizationId: caller.organizationId, revision: loadedParent.revision }
         : undefined;
     // Set before this user can be denied: a denial names the user.
-    job.deniable = {
+    pending.deniable = {
       userId: caller.user.userId,
       at,
       basis: { revision, rules: rulesNumber, ...(authority && { authority }) },
     };
-    job.request.onKnown?.(organizationId, caller.credential.id);
+    pending.request.onKnown?.(organizationId, caller.credential.id);
     checkMaySubmit(asked, caller, organization, parent);
     return caller;
   }
 
   /** The identical body from another user who may vote counts as that user's vote (docs/protocol.md, fingerprints). */
-  private isWordOfAnother(
+  private isVoteOfAnother(
     basis: DecisionContext,
     activityId: string,
     { fingerprint, version: { definition } }: SubmitRequest,
@@ -126,18 +127,18 @@ export class RequestDecider {
 
   /** The started decision if it was on the same state; otherwise a new one, with what is left of the meter. */
   private underWay(
-    course: Course,
+    progress: Progress,
     today: DecisionContext,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
   ): DecisionContext {
     const heads = `${loaded.hash} ${parent?.hash}`;
-    const { begun } = course;
-    if (begun?.heads !== heads || today.now - begun.now > longestDecisionMs) {
-      const steps = course.meter.decision();
-      course.begun = { heads, now: today.now, steps, clauses: clausesOf(today), found: {} };
+    const { decision } = progress;
+    if (decision?.heads !== heads || today.now - decision.now > longestDecisionMs) {
+      const steps = progress.meter.decision();
+      progress.decision = { heads, now: today.now, steps, clauses: clausesOf(today), found: {} };
     }
-    const { now, steps, clauses, found } = course.begun!;
+    const { now, steps, clauses, found } = progress.decision!;
     const { registry, organization, revision, reading, limits } = today;
     return { registry, organization, revision, now, reading, limits, steps, clauses, found };
   }
@@ -164,13 +165,13 @@ export class RequestDecider {
   }
 
   private submitOrVote(
-    job: Job,
+    pending: PendingRequest,
     caller: Caller,
     basis: DecisionContext,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
-  ): (Exclude<DecisionResult, 'prepare-first'> & { readonly activityId: string }) | PrepareFirst {
-    const { request, passkey, prepared } = job;
+  ): (Extract<DecisionResult, { kind: 'decided' }> & { readonly activityId: string }) | ToPrepare {
+    const { request, passkey, prepared } = pending;
     const { version, intent, fingerprint } = request;
     const isParents = caller.organizationId !== request.organizationId;
     const authority = isParents ? parent : undefined;
@@ -189,17 +190,24 @@ export class RequestDecider {
       const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found };
       outcome = decideSubmit(basis, submission, vote, voter, prepared);
     }
-    if (outcome === 'prepare-first') {
+    if (outcome.kind === 'prepare') {
       const { definition } = activityVersion(this.ports.registry, target?.type ?? version.type);
       const submitterId = target ? submissionOf(target).userId : voter.userId;
-      return { submitterId, leavesTraces: definition.sign === undefined };
+      return { kind: 'prepare', submitterId, hasSideEffects: definition.sign === undefined };
     }
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
     const links = { organization: loaded.hash, parent: authority?.hash };
     const submitted = target ?? { ...request, type: version.type };
     const proof = proofOf(basis, submitted, prepared, outcome.events, links, this.ports.proofs);
     const { refusal, afterwards } = outcome;
-    return { activityId, outcome: outcome.outcome, events: [...outcome.events, ...proof], refusal, afterwards };
+    return {
+      kind: 'decided',
+      activityId,
+      outcome: outcome.outcome,
+      events: [...outcome.events, ...proof],
+      refusal,
+      afterwards,
+    };
   }
 
   /** The open activity that a request votes on; undefined for a new submit. */

@@ -7,7 +7,7 @@ import { emptyTail } from '../ledger/seal.js';
 import type { Clock } from '../ports/clock.js';
 import { PolicyDenial } from '../decide/refusals.js';
 import { storeRefusal } from '../ledger/store-refusals.js';
-import type { SubmitRequest } from './requests.js';
+import type { SubmitRequest } from './read-submit.js';
 
 /** Denials of one organization recorded individually per minute; more are only counted. */
 const perMinute = 60;

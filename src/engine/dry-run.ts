@@ -28,7 +28,7 @@ import type { ProofQuestion } from '../read-models/explanations.js';
 import type { Stamp } from '../stamps/verify.js';
 import { validateParameters } from '../wire/validate.js';
 import { assembleContext, checkReadings, readElsewhere, type ContextPorts } from './assemble-context.js';
-import { checkLiveness } from './requests.js';
+import { checkLiveness } from './read-submit.js';
 
 /** A request to be tried: what a submit would have in its body, and whose stamp is on the query. */
 export interface Tried {
@@ -137,7 +137,7 @@ type Trial = DecisionContext & { readonly found: FoundOut };
 function toldOf(result: DecisionResult, basis: Trial, userId: string, meter: Meter): DryRunTold {
   const { by, evaluations = [] } = basis.found.authorization ?? { by: 'none' as const };
   const policyEvaluations = [...evaluations];
-  if (result === 'prepare-first') return { outcome: 'allow', decidedBy: by, policyEvaluations, needsWorld: true };
+  if (result.kind === 'prepare') return { outcome: 'allow', decidedBy: by, policyEvaluations, needsWorld: true };
   const { outcome, events, refusal } = result;
   const told = { outcome, decidedBy: outcome === 'allow' ? by : 'none', policyEvaluations } as const;
   if (refusal) return { ...told, refusal: { code: refusal.code, message: refusal.message } };

@@ -34,8 +34,8 @@ import { CastVoteHandler } from './cast-vote.js';
 import { Children } from './children.js';
 import { ChildrenModule } from './children.module.js';
 import { DenialLog } from './denials.js';
-import { Driver } from './drive.js';
-import type { DriverPorts } from './job.js';
+import { Driver } from './execute-activity.js';
+import type { CoordinatorPorts } from './pending-request.js';
 import { OrganizationLookup } from './organization-lookup.js';
 import { PREPARE, PrepareModule } from './prepare.module.js';
 import { QueryReaders } from './query-readers.js';
@@ -117,10 +117,10 @@ const VOTES_WANTED = Symbol('VotesWanted');
         clock: Clock,
         randomness: Randomness,
         proofs: ProofSigner,
-        prepare: DriverPorts['prepare'],
+        prepare: CoordinatorPorts['prepare'],
         children: Children,
         shredder: VaultDestroyer,
-        votesWanted: DriverPorts['votesWanted'],
+        votesWanted: CoordinatorPorts['votesWanted'],
         reading: ReadingTasks,
         metrics: DriverMetrics,
       ) =>

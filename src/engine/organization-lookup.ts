@@ -18,7 +18,7 @@ import type { Clock } from '../ports/clock.js';
 import { checkStampTaken } from '../decide/caller.js';
 import { credentialConflict } from '../decide/refusals.js';
 import { submittersOf } from '../decide/submitters.js';
-import type { SubmitRequest } from './requests.js';
+import type { SubmitRequest } from './read-submit.js';
 import { attestedUser } from '../decide/resolve-caller.js';
 
 interface Ports {

@@ -11,8 +11,8 @@ import type { Meter } from '../domain/steps.js';
 import { uuidV7 } from '../ledger/ids.js';
 import { Attempt } from './attempts.js';
 import { readElsewhere } from './assemble-context.js';
-import type { DriverPorts } from './job.js';
-import type { SubmitRequest } from './requests.js';
+import type { CoordinatorPorts } from './pending-request.js';
+import type { SubmitRequest } from './read-submit.js';
 
 /** Output of an attempt. */
 export interface Made {
@@ -24,7 +24,7 @@ export interface Made {
 export class Preparations {
   private readonly attempts = new Set<Attempt>();
 
-  constructor(private readonly ports: DriverPorts) {}
+  constructor(private readonly ports: CoordinatorPorts) {}
 
   /** Whether this process may still record something that names this vault. */
   isLive(vaultId: string): boolean {
@@ -37,14 +37,14 @@ export class Preparations {
     request: SubmitRequest,
     submitterId: string,
     meter: Meter,
-    goOn: (made: Made) => Promise<Outcome>,
+    next: (made: Made) => Promise<Outcome>,
   ): Promise<Outcome> {
     const { loader, clock, randomness } = this.ports;
     const { organizationId, fingerprint } = request;
     // Anything with side effects was allowed at the newest revision a moment ago.
     const { loaded } = await loader.held(organizationId);
     const { organization, revision, pending } = loaded;
-    const said = {
+    const vaultAttempt = {
       attemptId: uuidV7(clock, randomness),
       organizationId,
       fingerprint,
@@ -53,14 +53,14 @@ export class Preparations {
       at: clock.now(),
     };
     const path = pathAmongAll(request.from, organizationId, organization.parentOrganizationId);
-    const attempt = new Attempt(said, submitterId, this.ports, path);
+    const attempt = new Attempt(vaultAttempt, submitterId, this.ports, path);
     this.attempts.add(attempt);
     try {
       const prepared = await this.prepare(request, organization, attempt, meter).catch(async (error: unknown) => {
         await this.lose(attempt);
         throw error;
       });
-      return await goOn({ prepared, attempt });
+      return await next({ prepared, attempt });
     } finally {
       this.attempts.delete(attempt);
     }
@@ -106,10 +106,9 @@ export class Preparations {
       const toRead = reading ? definition.ahead?.(target.intent, organization, meter.reading) : undefined;
       if (toRead) await readElsewhere(this.ports, toRead, organization, meter);
       const ports = prepare(attempt);
-      const { intent: asked } = target;
       const value = definition.sign
-        ? definition.sign(asked, ports.keyring, context)
-        : definition.prepare?.(asked, ports, context);
+        ? definition.sign(target.intent, ports.keyring, context)
+        : definition.prepare?.(target.intent, ports, context);
       return { value: await value };
     } catch (error) {
       // The decision determines whether this refuses the request or fails an activity that was voted on.

@@ -27,7 +27,7 @@ import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { CertificateRoom, verifyRegistration } from '../stamps/webauthn.js';
 import { webhookTargets } from '../webhooks/targets.js';
-import type { DriverPorts } from './job.js';
+import type { CoordinatorPorts } from './pending-request.js';
 import { allowedOrigins } from './passkeys.js';
 
 /** Injects the ports of `prepare`, created anew for each run. */
@@ -87,7 +87,7 @@ function registrationsOf(path: QueuePath): PreparePorts['verifyRegistration'] {
         oauth2: Oauth2Client,
         loader: OrganizationLoader,
         organizations: OrganizationPort,
-      ): DriverPorts['prepare'] => {
+      ): CoordinatorPorts['prepare'] => {
         const targets = webhookTargets(check);
         return (attempt) => ({
           verifyRegistration: registrationsOf(attempt.path),

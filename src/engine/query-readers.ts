@@ -13,7 +13,7 @@ import type { Stamp } from '../stamps/verify.js';
 import { checkCounter, signingKey, verifyPasskey, type PasskeyPorts } from './passkeys.js';
 import type { Reader, ReadSessions } from './read-sessions.js';
 import type { OrganizationLookup } from './organization-lookup.js';
-import type { OnKnown } from './requests.js';
+import type { OnKnown } from './read-submit.js';
 
 /** A query as received, and who sends it. The stamp's signature over `body` has been verified, except a passkey's. */
 export interface QueryRequest {

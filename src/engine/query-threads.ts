@@ -11,7 +11,7 @@ import type { QueryContext } from '../read-models/define-query.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
 import { smallResponse } from './response-capacity.js';
 import { askApprovers } from './ask-approvers.js';
-import { type Driver } from './drive.js';
+import { type Driver } from './execute-activity.js';
 import type { QueryTasks } from './query-tasks.js';
 
 /** Who asks what organization, and what a large answer needs. */

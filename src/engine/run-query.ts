@@ -19,7 +19,7 @@ import { Meter } from '../domain/steps.js';
 import { canonicalUuid } from '../wire/fields.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { Children } from './children.js';
-import { Driver } from './drive.js';
+import { Driver } from './execute-activity.js';
 import { hypothetical, sessionRefused } from './dry-run.js';
 import type { Unread } from './voting-rights.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';

@@ -4,7 +4,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ActivityResponses, type ActivityResponse } from './activity-responses.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { REGISTRY, type Registry } from '../decide/registry.js';
-import { readSubmit, type StampedRequest } from './requests.js';
+import { readSubmit, type StampedRequest } from './read-submit.js';
 import { OrganizationLookup } from './organization-lookup.js';
 
 /** A stamped request for an activity. */

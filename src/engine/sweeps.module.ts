@@ -12,7 +12,7 @@ import { unnamedVaults } from '../read-models/unnamed-vaults.js';
 import { Vault } from '../vault/vault.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { ClaimRecorder } from './claim-recorder.js';
-import { Driver } from './drive.js';
+import { Driver } from './execute-activity.js';
 import { EngineModule } from './engine.module.js';
 import { OrphanedVaults } from './orphaned-vaults.js';
 

@@ -2,7 +2,7 @@ import type { VerifiedPasskey } from '../decide/caller.js';
 import type { Caller } from '../decide/resolve-caller.js';
 import type { Vote, VoteSelection } from '../domain/activity/events.js';
 import { derivedId } from '../ledger/ids.js';
-import type { SubmitRequest } from './requests.js';
+import type { SubmitRequest } from './read-submit.js';
 
 /** The caller's vote as recorded: the signed text with its stamp. */
 export function voteOf(

@@ -159,12 +159,12 @@ export class Branch {
 
 function cameOf(decide: (prepared: Prepared) => DecisionResult, given: Prepared): Came {
   const verdict = decide(given);
-  if (verdict !== 'prepare-first') return { kind: 'decided', events: verdict.events.map(plain) };
+  if (verdict.kind === 'decided') return { kind: 'decided', events: verdict.events.map(plain) };
   // It is allowed. Any other refusal would be the same whatever was prepared.
   const why = `it is allowed, and ${notInHistory.message}`;
   try {
     const without = decide({ refusal: notInHistory });
-    if (without === 'prepare-first') return { kind: 'unknown', why, events: [], isAllowed: true };
+    if (without.kind === 'prepare') return { kind: 'unknown', why, events: [], isAllowed: true };
     const end = without.events.at(-1);
     const isUnknown = end?.type === 'ActivityFailed' && end.data.failure.message === notInHistory.message;
     const events = without.events.map(plain);

@@ -61,7 +61,7 @@ export function again(
     event.type === 'ActivitySubmitted'
       ? submitAgain(basis, event, effects, voter)
       : voteAgain(basis, event, effects, voter);
-  if (result === 'prepare-first') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
+  if (result.kind === 'prepare') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
   const recorded: OrganizationEvent[] = [event, ...effects];
   const made = [...withRecordedMessage(result.events.map(plain), recorded)];
   if (link !== undefined) {

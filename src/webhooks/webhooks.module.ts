@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { REGISTRY, type Registry } from '../decide/registry.js';
-import { Driver } from '../engine/drive.js';
+import { Driver } from '../engine/execute-activity.js';
 import { EngineModule } from '../engine/engine.module.js';
 import { LOGGER } from '../http/logger.js';
 import { Metrics } from '../http/metrics.js';

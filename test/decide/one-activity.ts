@@ -64,7 +64,7 @@ export class OneActivity {
       if (error instanceof CoordinatorError) return { status: error.code, events: [], refusal: error };
       throw error;
     }
-    if (result === 'prepare-first') throw new Error('there is nothing to prepare with');
+    if (result.kind === 'prepare') throw new Error('there is nothing to prepare with');
     for (const event of result.events) evolve(this.organization, event, this.now);
     const last = result.events.at(-1)!;
     const status = 'status' in last.data ? last.data.status.replace('ACTIVITY_STATUS_', '') : '';

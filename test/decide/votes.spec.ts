@@ -383,7 +383,7 @@ describe('what a user may do about an activity', () => {
       notComputed: true,
     });
     const stamped = coordinator.stamp(bob.key, 'ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint });
-    const answer = await coordinator.drive(stamped);
+    const answer = await coordinator.execute(stamped);
     expect(answer.meter.spent).toBeGreaterThan(spent);
   });
 

@@ -3,8 +3,8 @@ import type { PreparePorts } from '../../src/ports/prepare.js';
 import { ActivityResponses, type ActivityResponse } from '../../src/engine/activity-responses.js';
 import { Children } from '../../src/engine/children.js';
 import { DenialLog } from '../../src/engine/denials.js';
-import { Driver } from '../../src/engine/drive.js';
-import type { DriveAnswer } from '../../src/engine/job.js';
+import { Driver } from '../../src/engine/execute-activity.js';
+import type { SubmitResult } from '../../src/engine/pending-request.js';
 import { foundOrganization } from '../../src/decide/found-organization.js';
 import { derivedId } from '../../src/ledger/ids.js';
 import type { QueuePath } from '../../src/fairness/fair-queue.js';
@@ -13,7 +13,7 @@ import type { DriverMetrics } from '../../src/ports/driver-metrics.js';
 import type { KnownActivities } from '../../src/ports/known-activities.js';
 import type { ReadingPort } from '../../src/ports/reading.js';
 import { buildRegistry, type Registry } from '../../src/decide/registry.js';
-import { readSubmit } from '../../src/engine/requests.js';
+import { readSubmit } from '../../src/engine/read-submit.js';
 import type { Meter } from '../../src/domain/steps.js';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { chainEvent, type EventMetadata } from '../../src/ledger/chain.js';
@@ -225,17 +225,17 @@ export class BareCoordinator {
 
   /** Sends a request as it is, as often as one likes. */
   async send(stamped: Stamped): Promise<ActivityResponse> {
-    return this.answers.of(await this.drive(stamped));
+    return this.answers.of(await this.execute(stamped));
   }
 
   /** As `send`, before what was recorded is made an answer. */
-  async drive({ path, body, headers, from = [] }: Stamped, meter?: Meter): Promise<DriveAnswer> {
+  async execute({ path, body, headers, from = [] }: Stamped, meter?: Meter): Promise<SubmitResult> {
     const bytes = Buffer.from(body);
     const stamp = readStamp(headers);
     if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, bytes);
     const request = readSubmit({ path, body: bytes, stamp, from }, this.registry, this.clock.now());
     this.counts.driven += 1;
-    return this.driver.drive(request, meter);
+    return this.driver.execute(request, meter);
   }
 
   async submit(signer: Signer, type: string, parameters: object): Promise<ActivityResponse['activity']> {

@@ -1,4 +1,4 @@
-import { DecisionQueue } from '../../src/engine/decision-queue.js';
+import { OrganizationQueue } from '../../src/engine/organization-queue.js';
 import { senderPath, type QueuePath, type Sender } from '../../src/fairness/fair-queue.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PreparePorts } from '../../src/ports/prepare.js';
@@ -157,7 +157,7 @@ describe('a queue', () => {
   });
 
   it('ends a batch where its bodies become too many, and nobody waits for ever', () => {
-    const queue = new DecisionQueue<{
+    const queue = new OrganizationQueue<{
       readonly name: string;
       readonly request: { body: Uint8Array; from: QueuePath };
     }>();
@@ -705,7 +705,7 @@ describe('prepare', () => {
     });
     // A while later, as `prepare` may take one: it is decided by the time at which it was.
     meanwhile.push(() => Promise.resolve(coordinator.clock.advance(3_000)));
-    const { meter, record } = await coordinator.drive(request);
+    const { meter, record } = await coordinator.execute(request);
     expect(record?.status).toBe('ACTIVITY_STATUS_COMPLETED');
     expect(meter.spent).toBeGreaterThan(250_000);
     expect(meter.spent).toBeLessThanOrEqual(mainThreadSteps);
@@ -728,7 +728,7 @@ describe('prepare', () => {
     const policyId = await coordinator.createPolicy({ condition: `activity.type == '${createPasskeys}'` });
     const request = () => coordinator.stamp(ann.key, createPasskeys, registration(ann.userId));
     meanwhile.push(() => coordinator.createUserTag('meanwhile'));
-    const { record } = await coordinator.drive(request());
+    const { record } = await coordinator.execute(request());
     expect(record?.status).toBe('ACTIVITY_STATUS_COMPLETED');
     const { authenticators } = (await coordinator.loader.load(organizationId)).organization.users.get(ann.userId)!;
     await coordinator.submit(ann.key, 'ACTIVITY_TYPE_DELETE_AUTHENTICATORS', {

@@ -64,7 +64,7 @@ async function costOf(stamped: Stamped): Promise<Cost> {
   const reads = jest.spyOn(store, 'read');
   const lookUps = (['get', 'all', 'run'] as const).map((name) => jest.spyOn(here.projecting.rows, name));
   const meter = new Meter();
-  await here.drive(stamped, meter).catch(unlessDenied);
+  await here.execute(stamped, meter).catch(unlessDenied);
   const asked = {
     reads: reads.mock.calls.length,
     appends: store.asked.length,
@@ -107,7 +107,7 @@ const requests: Readonly<Record<string, () => Stamped | Promise<Stamped>>> = {
     }),
   'the same bytes again': async () => {
     const stamped = here.stamp(here.root.key, rename, { userId: here.root.userId, userName: 'Once' });
-    await here.drive(stamped);
+    await here.execute(stamped);
     return stamped;
   },
 };
@@ -168,7 +168,7 @@ test('a request costs what stands here, and no more with sixty times the history
     for (let count = 0; count < history; count++) {
       // So many denials are recorded in a minute.
       here.clock.advance(60_000);
-      for (const request of Object.values(requests)) await here.drive(await request()).catch(unlessDenied);
+      for (const request of Object.values(requests)) await here.execute(await request()).catch(unlessDenied);
     }
     const counted = await costs();
     expect(withoutInstructions(counted)).toEqual(withoutInstructions(expected));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
-import { readSubmit } from '../../src/engine/requests.js';
+import { readSubmit } from '../../src/engine/read-submit.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import type { Stamp } from '../../src/stamps/verify.js';
 

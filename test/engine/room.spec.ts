@@ -1,7 +1,7 @@
-import { Room } from '../../src/engine/append-backoff.js';
+import { WriterPauses } from '../../src/engine/writer-pauses.js';
 
 /** Writes for as long as a stretch lasts, a second. */
-function writesLong(room: Room, organizationId: string, tookMs: number): void {
+function writesLong(room: WriterPauses, organizationId: string, tookMs: number): void {
   for (let begunAt = 0; begunAt + tookMs < 1_000; begunAt += 40) {
     room.wrote(organizationId, 0, 1, begunAt, begunAt + tookMs);
   }
@@ -9,7 +9,7 @@ function writesLong(room: Room, organizationId: string, tookMs: number): void {
 }
 
 test('pauses are made for the 1,000 organizations that were written to last', () => {
-  const room = new Room();
+  const room = new WriterPauses();
   for (const organizationId of ['first', 'second']) writesLong(room, organizationId, 2);
   expect(room.waitMs('first', 1_000)).toBe(25);
   for (let count = 0; count < 999; count++) writesLong(room, `other ${count}`, 2);
@@ -20,7 +20,7 @@ test.each([
   ['four of its own appends', 30, 120],
   ['a second at most', 500, 1_000],
 ])('the pause for others is longer on a slow machine: %s', (_, tookMs, pauseMs) => {
-  const room = new Room();
+  const room = new WriterPauses();
   writesLong(room, 'slow', tookMs);
   expect(room.waitMs('slow', 1_000)).toBe(pauseMs);
 });

@@ -24,10 +24,10 @@ import type { Attempt } from './attempts.js';
 import type { Children } from './children.js';
 import type { Deniable, DenialLog } from './denials.js';
 import type { VerifiedPasskey } from '../decide/caller.js';
-import type { SubmitRequest } from './requests.js';
+import type { SubmitRequest } from './read-submit.js';
 
 /** The activity that a request was about, and the outcome. */
-export interface DriveAnswer {
+export interface SubmitResult {
   readonly organizationId: string;
   readonly activityId: string;
   readonly callerUserId: string;
@@ -43,20 +43,24 @@ export interface DriveAnswer {
   readonly appended?: { readonly prepared: unknown } | undefined;
 }
 
-/** It is allowed, and `prepare` must run before it can be decided; with the submitter. */
-export interface PrepareFirst {
+/** It is allowed, and `prepare` must run before it can be decided. */
+export interface ToPrepare {
+  readonly kind: 'prepare';
   readonly submitterId: string;
   /** Preparing has external side effects, so it must have been allowed at the newest revision. */
-  readonly leavesTraces: boolean;
+  readonly hasSideEffects: boolean;
 }
 
-/** Something takes long to read, and must be read before the request can be decided. */
-export interface ReadingFirst {
-  readonly ahead: ToReadAhead;
-}
+/** How a request left a batch, unless it was refused. */
+export type Outcome =
+  /** It is recorded. */
+  | { readonly kind: 'settled'; readonly result: SubmitResult }
+  | ToPrepare
+  /** Something takes long to read, and must be read before the request can be decided. */
+  | { readonly kind: 'read'; readonly ahead: ToReadAhead };
 
 /** A started decision: on one state of the organization and of its parent, at one time. */
-interface Begun {
+interface StartedDecision {
   /** Hashes of the last events of both. */
   readonly heads: string;
   readonly now: number;
@@ -66,16 +70,17 @@ interface Begun {
 }
 
 /** The progress of a request, however often it is sent off to be read or prepared. */
-export interface Course {
+export interface Progress {
   readonly meter: Meter;
-  begun?: Begun;
+  decision?: StartedDecision;
   /** The signature counter of its passkey has not grown, and that was reported. */
   isCounterReported?: boolean;
 }
 
-export interface Job {
+/** A request in the queue of its organization. */
+export interface PendingRequest {
   readonly request: SubmitRequest;
-  readonly course: Course;
+  readonly progress: Progress;
   readonly passkey: VerifiedPasskey | undefined;
   /** Output of `prepare`, once it has run; kept over retries so that side effects happen once. */
   readonly prepared: Prepared;
@@ -83,14 +88,15 @@ export interface Job {
   readonly attempt: Attempt | undefined;
   /** Who would be denied, once the caller is known, and on what basis. */
   deniable?: Deniable;
-  readonly resolve: (outcome: DriveAnswer | PrepareFirst | ReadingFirst) => void;
+  readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** What one job adds to the batch, before anything is recorded. */
+/** What one request adds to its batch, before anything is recorded. */
 export interface Decided {
-  readonly job: Job;
-  readonly answer: Omit<DriveAnswer, 'position'>;
+  readonly kind: 'decided';
+  readonly pending: PendingRequest;
+  readonly result: Omit<SubmitResult, 'position'>;
   /** Empty if the request was known before. */
   readonly added: readonly OrganizationEvent[];
   /** It was recorded as failed, and the caller gets this error. */
@@ -98,7 +104,7 @@ export interface Decided {
   readonly afterwards?: ((ports: PreparePorts) => void) | undefined;
 }
 
-export interface DriverPorts {
+export interface CoordinatorPorts {
   readonly store: EventStore;
   readonly loader: OrganizationLoader;
   readonly registry: Registry;

@@ -5,14 +5,14 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { Meter } from '../domain/steps.js';
 import { checkReadings, readElsewhere } from './assemble-context.js';
-import { Batches } from './batches.js';
 import { DryRuns } from './dry-run.js';
 import { RequestDecider } from './decide-request.js';
-import type { Course, Decided, DriveAnswer, DriverPorts, Job, PrepareFirst, ReadingFirst } from './job.js';
+import { OrganizationQueues } from './organization-queue.js';
 import { verifyPasskey } from './passkeys.js';
 import { Preparations, type Made } from './preparations.js';
-import { RequestQueue } from './request-queue.js';
-import type { SubmitRequest } from './requests.js';
+import type { CoordinatorPorts, Decided, Outcome, PendingRequest, Progress, SubmitResult } from './pending-request.js';
+import type { SubmitRequest } from './read-submit.js';
+import { BatchSettler } from './settle-batch.js';
 import { VotingRights } from './voting-rights.js';
 
 /**
@@ -24,19 +24,20 @@ export class Driver {
   readonly rights: VotingRights;
   readonly dryRuns: DryRuns;
   private readonly preparations: Preparations;
-  private readonly queue: RequestQueue;
+  private readonly queues: OrganizationQueues<PendingRequest>;
 
-  constructor(private readonly ports: DriverPorts) {
+  constructor(private readonly ports: CoordinatorPorts) {
     this.rights = new VotingRights(ports);
     this.dryRuns = new DryRuns(ports);
     this.preparations = new Preparations(ports);
-    const batches = new Batches(ports, {
+    const batches = new BatchSettler({
+      ...ports,
       decider: new RequestDecider(ports),
       preparations: this.preparations,
-      refuse: (job, error, organizationId) => this.refuse(job, error, organizationId),
-      waits: (decided, organization) => this.askForVotes(decided, organization),
+      refuse: (pending, error, organizationId) => this.refuse(pending, error, organizationId),
+      onWaiting: (decided, organization) => this.askForVotes(decided, organization),
     });
-    this.queue = new RequestQueue({
+    this.queues = new OrganizationQueues({
       turn: (organizationId) => batches.turn(organizationId),
       settle: (organizationId, batch) => batches.settle(organizationId, batch),
     });
@@ -46,25 +47,24 @@ export class Driver {
    * Decides a request, records the outcome, and responds once that is durable.
    * @throws {CoordinatorError} every refusal; of a refused request nothing is recorded but a denial
    */
-  async drive(request: SubmitRequest, meter = new Meter()): Promise<DriveAnswer> {
+  async execute(request: SubmitRequest, meter = new Meter()): Promise<SubmitResult> {
     if (this.ports.isReadOnly) throw readOnly();
     const passkey = await this.passkeyOf(request);
-    const course: Course = { meter };
-    let outcome = await this.enqueue(request, course, passkey);
-    let readings = 0;
-    for (;;) {
-      if ('submitterId' in outcome) {
-        outcome = await this.preparations.run(request, outcome.submitterId, meter, (made) =>
-          this.enqueue(request, course, passkey, made),
-        );
-      } else if ('ahead' in outcome) {
+    const progress: Progress = { meter };
+    const enqueue = (made?: Made) => this.enqueue(request, progress, passkey, made);
+    let outcome = await enqueue();
+    for (let readings = 0; outcome.kind !== 'settled';) {
+      if (outcome.kind === 'prepare') {
+        outcome = await this.preparations.run(request, outcome.submitterId, meter, enqueue);
+      } else {
         // Once, and again if the organization has changed in the meantime.
         checkReadings(readings++, request.organizationId, meter);
         const { loaded } = await this.ports.loader.held(request.organizationId);
         await readElsewhere(this.ports, outcome.ahead, loaded.organization, meter);
-        outcome = await this.enqueue(request, course, passkey);
-      } else return outcome;
+        outcome = await enqueue();
+      }
     }
+    return outcome.result;
   }
 
   /** Whether this process may still record something that names this vault. */
@@ -74,7 +74,7 @@ export class Driver {
 
   /** Resolves once every accepted request has its response. */
   drain(): Promise<void> {
-    return this.queue.drain();
+    return this.queues.drain();
   }
 
   /** Verified before the request is queued, against the authenticator at the newest revision. */
@@ -89,43 +89,42 @@ export class Driver {
 
   private enqueue(
     request: SubmitRequest,
-    course: Course,
+    progress: Progress,
     passkey: VerifiedPasskey | undefined,
-    made?: Made,
-  ): Promise<DriveAnswer | PrepareFirst | ReadingFirst> {
-    const { prepared, attempt } = made ?? {};
+    { prepared, attempt }: Partial<Made> = {},
+  ): Promise<Outcome> {
+    // A new object each time: the batch that sent the request off to prepare may still fail, and must not affect this
+    // one.
     return new Promise((resolve, reject) => {
-      // A new job each time: the batch that sent the request off to prepare may still fail, and must not affect this
-      // one.
-      const job: Job = { request, course, passkey, prepared, attempt, resolve, reject };
-      this.queue.add(request.organizationId, job);
+      const pending = { request, progress, passkey, prepared, attempt, resolve, reject };
+      this.queues.add(request.organizationId, pending);
     });
   }
 
-  private askForVotes({ added, answer }: Decided, organization: OrganizationView): void {
+  private askForVotes({ added, result }: Decided, organization: OrganizationView): void {
     const { votesWanted } = this.ports;
     if (!votesWanted || !added.some(({ type }) => type === 'ActivitySubmitted')) return;
     // If it was voted on in the same batch, it may no longer be waiting.
-    const open = organization.openActivities.get(answer.activityId);
+    const open = organization.openActivities.get(result.activityId);
     if (!open) return;
-    const told = this.rights
-      .approvers(open, organization, answer.meter)
+    const notified = this.rights
+      .approvers(open, organization, result.meter)
       .then(({ found, wouldSign }) => votesWanted(open, organization, found, wouldSign));
-    this.queue.keep(told);
+    this.queues.keep(notified);
   }
 
   /** Refuses a request; its denial is recorded first, without blocking the queue. */
-  private refuse(job: Job, error: unknown, organizationId: string): void {
+  private refuse(pending: PendingRequest, error: unknown, organizationId: string): void {
     if (!(error instanceof CoordinatorError) || error.code !== 'PERMISSION_DENIED') {
-      job.reject(error);
+      pending.reject(error);
       return;
     }
-    this.ports.metrics.decided('deny', job.request.version.type);
-    this.queue.keep(
+    this.ports.metrics.decided('deny', pending.request.version.type);
+    this.queues.keep(
       this.ports.denials
-        .record(organizationId, job.deniable, job.request, error)
-        .then((id) => job.reject(error instanceof PolicyDenial && id !== undefined ? error.recordedAs(id) : error))
-        .catch(job.reject),
+        .record(organizationId, pending.deniable, pending.request, error)
+        .then((id) => pending.reject(error instanceof PolicyDenial && id !== undefined ? error.recordedAs(id) : error))
+        .catch(pending.reject),
     );
   }
 }

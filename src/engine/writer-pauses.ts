@@ -7,11 +7,11 @@ const stretchMs = 1_000;
 /**
  * The lengths of such pauses, in turn, in milliseconds: losers are invisible, and so is their distance to the store.
  */
-const rooms = [25, 50, 100, 200] as const;
+const pauses = [25, 50, 100, 200] as const;
 /** Where our own appends are slow, others' are too: a pause is at least as many of our latest as this. */
 const leastAppends = 4;
 /** Longest such pause, in milliseconds. */
-const longestRoomMs = 1_000;
+const longestPauseMs = 1_000;
 /** Longest pause after one append while others are known to write, in milliseconds. */
 const mostBetween = 100;
 /** For how many durations of its own append a coordinator remembers that others have written. */
@@ -31,7 +31,7 @@ interface Writing {
   othersUntil: number;
   /** Nothing is to be appended before this time. */
   waitUntil: number;
-  nextRoom: number;
+  nextPause: number;
 }
 
 /**
@@ -39,7 +39,7 @@ interface Writing {
  * write rarely, or are further from the store, get their turn (docs/adr/0001). Times are milliseconds of one monotonic
  * clock.
  */
-export class Room {
+export class WriterPauses {
   private readonly writings = new LatestEntries<Writing>(maxOrganizations);
 
   /** An append that was decided on `readAt`, started reading at `begunAt`, and left the stream at `revision`. */
@@ -53,7 +53,7 @@ export class Room {
       since: begunAt,
       othersUntil: 0,
       waitUntil: 0,
-      nextRoom: 0,
+      nextPause: 0,
     };
     if (!isOngoing) writing.since = begunAt;
     if (known && readAt > known.revision) {
@@ -62,9 +62,9 @@ export class Room {
     writing.revision = revision;
     writing.lastAt = now;
     if (now - writing.since >= stretchMs) {
-      const slow = Math.min(longestRoomMs, leastAppends * took);
-      writing.waitUntil = now + Math.max(rooms[writing.nextRoom % rooms.length]!, slow);
-      writing.nextRoom += 1;
+      const slow = Math.min(longestPauseMs, leastAppends * took);
+      writing.waitUntil = now + Math.max(pauses[writing.nextPause % pauses.length]!, slow);
+      writing.nextPause += 1;
       writing.since = writing.waitUntil;
     } else if (now < writing.othersUntil) {
       writing.waitUntil = now + Math.min(mostBetween, 2 * took);

@@ -5,10 +5,10 @@ import type { QueuePath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
 import type { NewEvent } from '../ledger/event-store.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
+import { HalfApplied } from './apply-and-seal.js';
 import type { Attempt } from './attempts.js';
 import type { RequestDecider } from './decide-request.js';
-import type { Decided, Job, PrepareFirst } from './job.js';
-import { HalfApplied } from './apply-and-seal.js';
+import type { Decided, PendingRequest, ToPrepare } from './pending-request.js';
 
 /**
  * How long a batch is decided, not counting others' turns, before the rest moves to the next batch, in milliseconds:
@@ -20,13 +20,13 @@ const longestBatchMs = 500;
 export interface DecidedBatch {
   readonly events: NewEvent[];
   readonly decided: Decided[];
-  readonly refused: { readonly job: Job; readonly error: unknown }[];
+  readonly refused: { readonly pending: PendingRequest; readonly error: unknown }[];
   /** Allowed on a head that may be stale, and about to be prepared with side effects. */
-  readonly allowed: { readonly job: Job; readonly outcome: PrepareFirst }[];
-  /** Attempts that have lost. */
+  readonly allowed: { readonly pending: PendingRequest; readonly outcome: ToPrepare }[];
+  /** Preparations whose output will not be recorded. */
   readonly lost: Attempt[];
   /** Not decided: they go into the next batch. */
-  readonly left: readonly Job[];
+  readonly postponed: readonly PendingRequest[];
 }
 
 /** What a batch is decided on. */
@@ -46,15 +46,15 @@ interface DecidedOn {
  */
 export async function decideBatch(
   decider: RequestDecider,
-  jobs: readonly Job[],
+  requests: readonly PendingRequest[],
   { loaded, parent: parentBefore, readParent, path, isNewest }: DecidedOn,
 ): Promise<DecidedBatch> {
   let parent = parentBefore;
-  const batch: DecidedBatch = { events: [], decided: [], refused: [], allowed: [], lost: [], left: [] };
+  const batch: DecidedBatch = { events: [], decided: [], refused: [], allowed: [], lost: [], postponed: [] };
   let spentMs = 0;
-  for (const [index, job] of jobs.entries()) {
+  for (const [index, pending] of requests.entries()) {
     // A batch is decided as one, but others' turns come in between.
-    const turn = index > 0 ? thisThread.next(path, { alone: isLarge(job) }) : undefined;
+    const turn = index > 0 ? thisThread.next(path, { alone: isLarge(pending) }) : undefined;
     if (turn) await turn;
     let started = performance.now();
     try {
@@ -63,30 +63,35 @@ export async function decideBatch(
         parent = await readParent();
         started = performance.now();
       }
-      const outcome = decider.decide(job, loaded, parent, batch.events);
-      if (!('submitterId' in outcome)) batch.decided.push(outcome);
+      const outcome = decider.decide(pending, loaded, parent, batch.events);
+      if (outcome.kind === 'decided') batch.decided.push(outcome);
       else {
-        if (job.attempt) batch.lost.push(job.attempt);
-        if (outcome.leavesTraces && !isNewest) batch.allowed.push({ job, outcome });
-        else job.resolve(outcome);
+        if (pending.attempt) batch.lost.push(pending.attempt);
+        if (outcome.hasSideEffects && !isNewest) batch.allowed.push({ pending, outcome });
+        else pending.resolve(outcome);
       }
     } catch (error) {
       if (error instanceof HalfApplied) throw error.cause;
       if (error instanceof MeterSpent) {
-        batch.refused.push({ job, error: decidedTooOften(loaded.organization.organizationId) });
+        batch.refused.push({ pending, error: decidedTooOften(loaded.organization.organizationId) });
       } else if (error instanceof ReadFirst) {
-        if (job.attempt) batch.lost.push(job.attempt);
-        job.resolve({ ahead: error.ahead });
-      } else batch.refused.push({ job, error });
+        if (pending.attempt) batch.lost.push(pending.attempt);
+        pending.resolve({ kind: 'read', ahead: error.ahead });
+      } else batch.refused.push({ pending, error });
     }
     spentMs += performance.now() - started;
-    if (spentMs >= longestBatchMs) return { ...batch, left: jobs.slice(index + 1) };
+    if (spentMs >= longestBatchMs) return { ...batch, postponed: requests.slice(index + 1) };
   }
   return batch;
 }
 
+/** The requests of a batch that are still to be answered. */
+export function requestsOf({ decided, refused, allowed, postponed }: DecidedBatch): readonly PendingRequest[] {
+  return [...[...decided, ...refused, ...allowed].map(({ pending }) => pending), ...postponed];
+}
+
 /** A body so large that it takes a turn of its own. */
-export function isLarge({ request }: Job): boolean {
+export function isLarge({ request }: PendingRequest): boolean {
   return request.body.length > largeBody;
 }
 
