@@ -82,7 +82,7 @@ module.exports = {
         '^src/ports/',
         '^src/wire/',
         '^src/stamps/',
-        '^src/read-models/(database|define-query|dry-run|events|explanations|packed-events|pages|reasons|runner|states|telling|what-if)\\.ts$',
+        '^src/read-models/',
         '^src/replay/(query-history|query-states|events-over-port|reasons-task)\\.ts$',
         '^src/lab/(approvers-task|lab-tasks|lint-task|lint-policies|lint-subject|explanation-task|approver-sets)\\.ts$',
         '^src/threads/',
@@ -243,7 +243,7 @@ module.exports = {
     only('http-knows-doors', 'controllers, the one table of HTTP statuses, metrics, OpenAPI', '^src/http/', [
       '^src/fairness/',
       '^src/decide/(registry|submitters)\\.ts$',
-      '^src/engine/(activity-responses|auth-proxies|cast-vote|requests|run-query|submit-activity)\\.ts$',
+      '^src/engine/(activity-responses|auth-proxies|cast-vote|read-submit|run-query|submit-activity)\\.ts$',
       '^src/ports/',
       '^src/domain/(contact-key|errors|uuid)\\.ts$',
       '^src/ledger/(chain|event-store|unreadable-organizations)\\.ts$',

@@ -1,8 +1,7 @@
 import { activities } from '../activities/index.js';
 import { slipsBetween } from '../config/environment.js';
 import { buildRegistry, type ActivityVersion, type Registry } from '../decide/registry.js';
-import { queries } from '../read-models/index.js';
-import type { AnyQuery } from '../read-models/define-query.js';
+import { queries, type AnyQuery } from '../read-models/index.js';
 import { BadUsage } from './bad-usage.js';
 
 let registry: Registry | undefined;

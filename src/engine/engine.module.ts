@@ -42,7 +42,6 @@ import { QueryReaders } from './query-readers.js';
 import { coordinatorTasks, QueryTasks, type CoordinatorPool } from './query-tasks.js';
 import { ReadSessions } from './read-sessions.js';
 import { ReadingTasks } from './reading-tasks.js';
-import { QueryThreads } from './query-threads.js';
 import { LIMITS, RunQueryHandler } from './run-query.js';
 import { SubmitActivityHandler } from './submit-activity.js';
 
@@ -177,11 +176,6 @@ const VOTES_WANTED = Symbol('VotesWanted');
         const sessions = new ReadSessions({ loader, tokens, clock });
         return new QueryReaders({ loader, lookup, sessions, clock, counters, passkeyOrigins });
       },
-    },
-    {
-      provide: QueryThreads,
-      inject: [Driver, OrganizationLoader, QueryTasks],
-      useFactory: (...threads: ConstructorParameters<typeof QueryThreads>) => new QueryThreads(...threads),
     },
     SubmitActivityHandler,
     CastVoteHandler,

@@ -7,7 +7,7 @@ import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
 import { apiKeyOf } from '../domain/organization/credentials-of-users.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type { AnyQuery } from '../read-models/define-query.js';
+import type { AnyQuery } from '../read-models/index.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
 import { checkCounter, signingKey, verifyPasskey, type PasskeyPorts } from './passkeys.js';

@@ -1,41 +1,34 @@
 import { Inject } from '@nestjs/common';
 import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
-import type { OidcPort } from '../ports/oidc.js';
-import { organizationPath } from '../fairness/fair-queue.js';
-import { largeBody, thisThread } from '../fairness/turns.js';
-import { activityEnvelope } from '../wire/envelope.js';
-import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 import type { Caller } from '../decide/resolve-caller.js';
-import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
-import { hasTimestampObjects } from '../domain/organization/settings.js';
-import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
-import type { Rows } from '../read-models/database.js';
-import { ROWS, type AnyQuery, type QueryContext } from '../read-models/define-query.js';
-import { answerPieces, pageWriter } from '../read-models/pages.js';
-import type { Slot } from '../fairness/fair-slots.js';
-import { responseCapacity, smallResponse } from './response-capacity.js';
-import { ReadModelRunner } from '../read-models/runner.js';
+import type { LimitsOfOperator } from '../domain/organization/limits.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
 import { Meter } from '../domain/steps.js';
-import { canonicalUuid } from '../wire/fields.js';
-import { parseStrictJson } from '../wire/strict-json.js';
-import { Children } from './children.js';
-import { Driver } from './execute-activity.js';
-import { hypothetical, sessionRefused } from './dry-run.js';
-import type { Unread } from './voting-rights.js';
+import type { Slot } from '../fairness/fair-slots.js';
+import { thisThread } from '../fairness/turns.js';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
-import { OIDC } from '../ports/oidc.js';
-import { REGISTRY, type Registry } from '../decide/registry.js';
-import { QueryReaders, type QueryRequest } from './query-readers.js';
-import { QueryThreads } from './query-threads.js';
+import { OIDC, type OidcPort } from '../ports/oidc.js';
+import type { Rows } from '../read-models/database.js';
+import { ROWS } from '../read-models/define-query.js';
+import type { AnyQuery } from '../read-models/index.js';
+import { answerPieces } from '../read-models/pages.js';
+import { ReadModelRunner } from '../read-models/runner.js';
+import { canonicalUuid } from '../wire/fields.js';
 import { joined } from '../wire/json-pieces.js';
+import { parseStrictJson } from '../wire/strict-json.js';
 import { validate } from '../wire/validate.js';
+import { Children } from './children.js';
+import { Driver } from './execute-activity.js';
+import { QueryReaders, type QueryRequest } from './query-readers.js';
+import { payerPath, QueryScope, type QueryScopePorts } from './query-scope.js';
+import { QueryTasks } from './query-tasks.js';
 
 /** Injects the limits of what is stored, as the operator has set them. */
 export const LIMITS = Symbol('Limits');
-
-type EnvelopeArguments = Parameters<typeof activityEnvelope>;
 
 /** The JSON of an answer; if it is long, its UTF-8 in parts. */
 export interface WrittenAnswer {
@@ -55,36 +48,37 @@ export class RunQuery extends Query<WrittenAnswer> {
   }
 }
 
+/** Finds who asks, waits until the read models have seen enough, and has the query answered. */
 @QueryHandler(RunQuery)
 export class RunQueryHandler implements IQueryHandler<RunQuery> {
+  private readonly ports: QueryScopePorts;
+
   constructor(
-    @Inject(REGISTRY) private readonly registry: Registry,
+    @Inject(REGISTRY) registry: Registry,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(ROWS) private readonly rows: Rows,
-    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(EVENT_STORE) store: EventStore,
     private readonly runner: ReadModelRunner,
-    private readonly loader: OrganizationLoader,
+    loader: OrganizationLoader,
     private readonly children: Children,
     private readonly readers: QueryReaders,
     private readonly driver: Driver,
     @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
-    private readonly threads: QueryThreads,
-    @Inject(OIDC) private readonly oidc: OidcPort,
-    @Inject(LIMITS) private readonly limits: LimitsOfOperator,
-  ) {}
+    tasks: QueryTasks,
+    @Inject(OIDC) oidc: OidcPort,
+    @Inject(LIMITS) limits: LimitsOfOperator,
+  ) {
+    const readable = () => this.runner.readable(this.rows);
+    this.ports = { registry, store, loader, readers, driver, tasks, oidc, limits, readable };
+  }
 
   async execute({ definition, request, minPosition }: RunQuery): Promise<WrittenAnswer> {
-    const { body } = request;
-    const asked = validate(definition.request, parseStrictJson(body).value);
-    const { organization, caller } = await this.readers.readerOf(
-      definition,
-      request,
-      canonicalUuid(asked.organizationId),
-      minPosition,
-    );
+    const parsed = validate(definition.request, parseStrictJson(request.body).value);
+    const named = canonicalUuid(parsed.organizationId);
+    const { organization, caller } = await this.readers.readerOf(definition, request, named, minPosition);
     const { organizationId } = organization;
     request.onKnown?.(organizationId, caller.credential.id);
-    const question = { ...asked, organizationId };
+    const query = { ...parsed, organizationId };
     // For the whole request, also when it is answered again once more was read.
     const meter = new Meter();
     if (definition.readsHistory) {
@@ -92,85 +86,24 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);
       } catch (error) {
         await this.runner.current(minPosition);
-        const isFor = definition.isForReaders?.(question, this.runner.readable(this.rows)) ?? false;
-        if (!isFor && !(await this.isForVoter(definition, request, question, organization, caller, meter))) throw error;
+        const isFor = definition.isForReaders?.(query, this.ports.readable()) ?? false;
+        if (!isFor && !(await this.isForVoter(definition, request, query, organization, caller, meter))) throw error;
       }
     }
     // The organization may have been founded just now, after `minPosition`.
     const { finishedUpTo } = this.children;
     await this.runner.current(finishedUpTo > minPosition ? finishedUpTo : minPosition);
-    const { organizationId: payer } = caller;
-    const isOwn = payer === organizationId;
-    const turn = organizationPath(payer, isOwn ? organization.parentOrganizationId : undefined);
-    const ownTurn = thisThread.next(turn);
-    if (ownTurn) await ownTurn;
-    const now = this.clock.now();
-    const timestampObjects = request.timestampObjects || hasTimestampObjects(organization);
-    let slot: Slot | undefined;
-    let isLarge = false;
-    const enter = async () => void (slot ??= await responseCapacity.enter(turn));
-    const threads = this.threads.for({ organization, caller, turn, now, meter, enter });
-    const envelope = (record: EnvelopeArguments[0], rights: EnvelopeArguments[1]['rights']) => {
-      const { keys } = this.registry.versions.get(record.type)!;
-      return activityEnvelope(record, { now, keys, rights, readerId: caller.user.userId, timestampObjects });
-    };
-    const answer = (unread: Unread) => {
-      const page = pageWriter({
-        room: (bytes) => (bytes > smallResponse && !slot ? enter() : undefined),
-        turn: (bytes) => thisThread.next(turn, { alone: bytes > largeBody }),
-      });
-      const context: QueryContext = {
-        rows: this.runner.readable(this.rows),
-        page,
-        turn: (bytes) => {
-          isLarge ||= bytes > largeBody;
-          return bytes > largeBody ? thisThread.next(turn, { alone: true }) : undefined;
-        },
-        now,
-        callerOrganizationId: caller.organizationId,
-        callerUserId: caller.user.userId,
-        verifyOidc: (token) => this.oidc.verify(token, 'registration'),
-        limits: async () => {
-          const parent = (await this.loader.parentOf(organization))?.organization;
-          const set = limitsSetFor(organization, parent, this.limits);
-          return limitsInForce(organization.parentOrganizationId !== undefined, set?.organization);
-        },
-        ...threads,
-        dryRun: async (activity, withProof) => {
-          if (request.by.kind === 'session') throw sessionRefused(definition.path);
-          if (withProof) await this.readers.checkReadsHistory(definition.path, request.by, organization, caller);
-          const told = await this.driver.dryRuns.of({ ...activity, stamp: request.by }, organization, meter);
-          return withProof
-            ? { ...told, ...(await context.proofs(hypothetical(activity, organization, caller, now))) }
-            : told;
-        },
-        history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
-        envelopes: (activityIds) => {
-          const rights = this.driver.rights.onPage(organization, activityIds, caller.user.userId, meter, unread);
-          return (record) => envelope(record, rights(record.activityId));
-        },
-        explained: (record) => {
-          const { userId } = caller.user;
-          return envelope(record, this.driver.rights.ifRead(organization, record.activityId, userId, meter, unread));
-        },
-        saysNow: (activityId) =>
-          this.driver.rights.saysNow(organization, activityId, caller.user.userId, meter, unread),
-      };
-      return definition.answer(question, context);
-    };
+    const path = payerPath(organization, caller);
+    const turn = thisThread.next(path);
+    if (turn) await turn;
+    const scope = new QueryScope(this.ports, { request, organization, caller, now: this.clock.now(), meter, path });
     try {
-      const unread: Unread = [];
-      let answered = await answer(unread);
-      if (unread.length > 0) {
-        // Rights in an activity that takes long to read, and was not read since the start.
-        await this.driver.rights.readUnread(unread, meter);
-        answered = await answer([]);
-      }
-      if (slot || isLarge) await thisThread.next(turn, { alone: true });
-      const json = await joined(answerPieces(answered), () => thisThread.next(turn));
-      return { json, slot };
+      const answer = await scope.answer(definition, query);
+      if (scope.slot || scope.isLarge) await thisThread.next(path, { alone: true });
+      const json = await joined(answerPieces(answer), () => thisThread.next(path));
+      return { json, slot: scope.slot };
     } catch (error) {
-      slot?.leave();
+      scope.slot?.leave();
       throw error;
     } finally {
       this.metrics.spent('query', meter);
@@ -181,12 +114,12 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
   private async isForVoter(
     { isForVoters }: AnyQuery,
     { by }: QueryRequest,
-    question: object,
+    query: object,
     organization: OrganizationView,
     { organizationId, user }: Caller,
     meter: Meter,
   ): Promise<boolean> {
-    const { activityId } = question as { readonly activityId?: string };
+    const { activityId } = query as { readonly activityId?: string };
     if (!isForVoters || activityId === undefined || by.kind === 'session') return false;
     if (organizationId !== organization.organizationId) return false;
     return this.driver.rights.hasAny(organization, activityId, user.userId, meter);

@@ -1,7 +1,7 @@
 import type { ActivityVersion, Registry } from '../decide/registry.js';
 import { stampsOf, submittersOf } from '../decide/submitters.js';
 import { grpcNumbers } from '../domain/errors.js';
-import type { AnyQuery } from '../read-models/define-query.js';
+import type { AnyQuery } from '../read-models/index.js';
 import { ActivityShape } from '../wire/shapes.js';
 import { fieldsOfShape, schemaOf, type JsonSchema } from '../wire/json-schema.js';
 import { httpStatuses } from './errors.filter.js';

@@ -10,12 +10,21 @@ import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
 import { Described, ListOf, ListOfOneOf, Nested, Text, TextList, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, ListPage, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
+import {
+  defineQuery,
+  ListPage,
+  OrganizationRequest,
+  PagedResponse,
+  PaginatedRequest,
+  type QueryContext,
+} from './define-query.js';
 import type { EventMetadata } from '../ledger/chain.js';
+import type { RecordedEvent } from '../ledger/event-store.js';
 import { readEvent } from '../ledger/read-event.js';
 import { elementsOf, newestFirst, partOf, type Run } from './pages.js';
 import type { ReadModel } from './read-model.js';
-import { PolicyOutcomeShape, type ReasonsAnswer } from './reasons.js';
+import { PolicyOutcomeShape, type ReasonsAnswer, type ReasonsPort } from './reasons.js';
+import type { ActivityEnvelope } from '../wire/envelope.js';
 import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from '../wire/shapes.js';
 import { userAt } from './user-versions.js';
 
@@ -258,14 +267,25 @@ class GetActivityResponse {
   activity!: ActivityShape;
 }
 
+/** Activities as a caller sees them. */
+export interface EnvelopesPort {
+  /** One activity, with what it waits for, and what it would sign. */
+  explained(record: ActivityRecord<User | undefined>): ActivityEnvelope;
+  /** Several activities, as far as the steps of one request last for them together. */
+  envelopes(activityIds: readonly string[]): (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
+  /** What each policy says of an activity that waits for votes, as things stand; undefined where that is not told. */
+  saysNow(activityId: string): readonly PolicyOutcomeShape[] | undefined;
+}
+
 export const getActivity = defineQuery({
   path: 'get_activity',
   summary: 'One activity, with its votes.',
   request: ActivityRequest,
   response: GetActivityResponse,
-  async answer({ organizationId, activityId }, { rows, explained, turn }) {
+  async answer({ organizationId, activityId }, context: QueryContext & EnvelopesPort) {
+    const { rows, turn } = context;
     const { record } = await activityInTurns(rows, organizationId, activityId, turn);
-    return { activity: explained(withVoters(rows, record)) };
+    return { activity: context.explained(withVoters(rows, record)) };
   },
 });
 
@@ -289,8 +309,9 @@ export const listActivities = defineQuery({
   response: ListActivitiesResponse,
   async answer(
     { organizationId, filterByStatus = [], filterByType = [], paginationOptions },
-    { rows, envelopes, page, turn },
+    context: QueryContext & EnvelopesPort,
   ) {
+    const { rows, page, turn } = context;
     const found = newestFirst(
       rows,
       {
@@ -302,7 +323,7 @@ export const listActivities = defineQuery({
       },
       paginationOptions,
     );
-    const envelope = envelopes(found.keys);
+    const envelope = context.envelopes(found.keys);
     const read = async (id: string) => {
       const { record } = await activityInTurns(rows, organizationId, id, turn);
       return envelope(withVoters(rows, record));
@@ -392,10 +413,8 @@ export const getPolicyEvaluations = defineQuery({
     'Explains the decisions on an activity: for each vote, what each policy said, and which part of its text decided.',
   request: GetPolicyEvaluationsRequest,
   response: GetPolicyEvaluationsResponse,
-  async answer(
-    { organizationId, activityId, paginationOptions },
-    { rows, page, saysNow, reasons, callerOrganizationId, callerUserId },
-  ) {
+  async answer({ organizationId, activityId, paginationOptions }, context: QueryContext & EnvelopesPort & ReasonsPort) {
+    const { rows, page, callerOrganizationId, callerUserId } = context;
     const { decisions, votes } = activityOf(rows, organizationId, activityId);
     const { authority } = decisions[0]!;
     const asked = {
@@ -408,7 +427,7 @@ export const getPolicyEvaluations = defineQuery({
     };
     // Where the root quorum decided, no policy was asked.
     const isExplained = decisions.some(({ decidedBy }) => decidedBy !== 'root-quorum');
-    const { told, notExplained }: ReasonsAnswer = isExplained ? await reasons(asked) : { told: [] };
+    const { told, notExplained }: ReasonsAnswer = isExplained ? await context.reasons(asked) : { told: [] };
     const explained = new Map(told.map(({ voteId, outcomes }) => [voteId, outcomes]));
     const evaluations = decisions.map((decision) => {
       const { voteId, outcome, decidedBy, revision, rules, at } = decision;
@@ -428,7 +447,7 @@ export const getPolicyEvaluations = defineQuery({
         createdAt: timestamp(at),
       };
     });
-    const now = saysNow(activityId);
+    const now = context.saysNow(activityId);
     return {
       policyEvaluations: await page(partOf(evaluations, ({ id }) => id, paginationOptions)),
       ...(now ? { now: [...now] } : {}),
@@ -507,6 +526,11 @@ class ListActivityEventsResponse extends PagedResponse {
   events!: readonly Typed<RecordedEventShape>[];
 }
 
+export interface HistoryPort {
+  /** Recorded events of an organization from a revision on. */
+  history(organizationId: string, fromRevision: number): AsyncIterable<RecordedEvent>;
+}
+
 class ListActivityEventsRequest extends ActivityRequest {
   @Uuid({ optional: true, about: 'Only events recorded after this one.' })
   after?: string;
@@ -517,14 +541,15 @@ export const listActivityEvents = defineQuery({
   summary: 'The recorded events of an activity, its lifecycle and its effects, in stream order.',
   request: ListActivityEventsRequest,
   response: ListActivityEventsResponse,
-  async answer({ organizationId, activityId, after }, { rows, history, now, page, turn, callerOrganizationId }) {
+  async answer({ organizationId, activityId, after }, context: QueryContext & HistoryPort) {
+    const { rows, now, page, turn, callerOrganizationId } = context;
     const { record } = await activityInTurns(rows, organizationId, activityId, turn);
     async function* inTurn({ revisions, ...record }: StoredActivity): AsyncGenerator<Typed<RecordedEventShape>> {
       let next = 0;
       let isAfter = after === undefined;
       for (const start of revisions) {
         if (start < next) continue;
-        for await (const event of history(organizationId, start)) {
+        for await (const event of context.history(organizationId, start)) {
           const { $correlationId, at, hash } = event.metadata as EventMetadata;
           if ($correlationId !== activityId) break;
           const { id, revision } = event;

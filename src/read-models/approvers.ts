@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { Described, ListOf, TextList, Uuid } from '../wire/fields.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, OrganizationRequest, type QueryContext } from './define-query.js';
 
 class ClassCountShape {
   @Described({ type: 'string' }, { about: 'Number of the class in `classes`.' })
@@ -42,6 +42,11 @@ class ApproverSetShape {
 /** The answer without its wrapping; `undefined` while the activity has not been read. */
 export type ApproversAnswer = ListMinimalApproversResponse | 'not waiting' | 'not read';
 
+export interface ApproversPort {
+  /** Who could make an activity pass that waits for votes. */
+  approvers(activityId: string): Promise<ApproversAnswer>;
+}
+
 class ListMinimalApproversRequest extends OrganizationRequest {
   @Uuid({ about: 'An activity that waits for votes.' })
   activityId!: string;
@@ -82,8 +87,8 @@ export const listMinimalApprovers = defineQuery({
   response: ListMinimalApproversResponse,
   readsHistory: true,
   isForVoters: true,
-  async answer({ organizationId, activityId }, { approvers }) {
-    const answer = await approvers(activityId);
+  async answer({ organizationId, activityId }, context: QueryContext & ApproversPort) {
+    const answer = await context.approvers(activityId);
     if (answer === 'not waiting') {
       throw new CoordinatorError(
         'NOT_FOUND',

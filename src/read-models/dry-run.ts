@@ -1,7 +1,8 @@
 import { invalidField } from '../domain/errors.js';
 import { DecimalString, Described, Flag, JsonObject, ListOf, Nested, OneOf, Text } from '../wire/fields.js';
 import { WaitsForShape } from '../wire/shapes.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import type { ProofAnswer } from './explanations.js';
+import { defineQuery, OrganizationRequest, type QueryContext } from './define-query.js';
 import { ProofShape } from './explanations.js';
 import { PolicyOutcomeShape } from './reasons.js';
 
@@ -85,6 +86,21 @@ class DryRunResponse {
   notExplained?: string;
 }
 
+export interface DryRunPort {
+  /**
+   * What an activity would come to if the caller submitted it.
+   * @throws {CoordinatorError} as the submit would before it is decided; PERMISSION_DENIED for a proof that is not for the caller
+   */
+  dryRun(
+    activity: {
+      readonly type: string;
+      readonly parameters: Readonly<Record<string, unknown>>;
+      readonly timestampMs: string;
+    },
+    withProof: boolean,
+  ): Promise<DryRunTold & ProofAnswer>;
+}
+
 export const dryRun = defineQuery({
   path: 'dry_run',
   summary:
@@ -92,8 +108,9 @@ export const dryRun = defineQuery({
     'this body is none that a submit accepts.',
   request: DryRunRequest,
   response: DryRunResponse,
-  async answer({ activity, timestampMs, withProof }, { dryRun: attempt }) {
-    if (activity.type.startsWith('ACTIVITY_TYPE_')) return attempt({ ...activity, timestampMs }, withProof === true);
+  async answer({ activity, timestampMs, withProof }, context: QueryContext & DryRunPort) {
+    if (activity.type.startsWith('ACTIVITY_TYPE_'))
+      return context.dryRun({ ...activity, timestampMs }, withProof === true);
     throw invalidField('activity.type', 'must be a type such as ACTIVITY_TYPE_CREATE_USERS_V4');
   },
 });

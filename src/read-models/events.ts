@@ -8,7 +8,8 @@ import { readEvent } from '../ledger/read-event.js';
 import { DecimalString, Described, ListOf, Nested, Uuid } from '../wire/fields.js';
 import { RecordedEventShape, withDecisionSaidTo, type Typed } from './activities.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
+import { defineQuery, OrganizationRequest, PagedResponse, type QueryContext } from './define-query.js';
+import type { TextPage } from './pages.js';
 
 /** No stream has a higher revision. */
 const mostRevisions = 9_999_999_999;
@@ -68,14 +69,19 @@ class GetEventResponse {
   decision?: ListedEvent;
 }
 
+export interface EventsPort {
+  /** Events of an organization from a revision on, so many at most, as they may be read. */
+  events(organizationId: string, fromRevision: number, limit: number): Promise<TextPage<ListedEvent>>;
+}
+
 export const listEvents = defineQuery({
   path: 'list_events',
   summary: "All events of an organization by revision, for members of its root quorum or of its parent's.",
   request: ListEventsRequest,
   response: ListEventsResponse,
   readsHistory: true,
-  async answer({ organizationId, after, limit = String(usualLimit) }, { told }) {
-    return { events: await told(organizationId, after === undefined ? 0 : Number(after) + 1, Number(limit)) };
+  async answer({ organizationId, after, limit = String(usualLimit) }, context: QueryContext & EventsPort) {
+    return { events: await context.events(organizationId, after === undefined ? 0 : Number(after) + 1, Number(limit)) };
   },
 });
 
@@ -85,9 +91,9 @@ export const getEvent = defineQuery({
   request: GetEventRequest,
   response: GetEventResponse,
   readsHistory: true,
-  async answer({ organizationId, revision }, { told }) {
+  async answer({ organizationId, revision }, context: QueryContext & EventsPort) {
     const one = async (at: number) => {
-      const { texts } = await told(organizationId, at, 1);
+      const { texts } = await context.events(organizationId, at, 1);
       return texts[0] === undefined ? undefined : (JSON.parse(texts[0]) as ListedEvent);
     };
     const event = await one(Number(revision));

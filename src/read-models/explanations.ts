@@ -4,7 +4,7 @@ import { Described, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js'
 import { activityOf } from './activities.js';
 import type { Rows } from './database.js';
 import { denialOf, isByPolicies, type Denial } from './denials.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, OrganizationRequest, type QueryContext } from './define-query.js';
 import type { TextPage } from './pages.js';
 
 /** Asks why a decision on an activity is what it is. */
@@ -316,6 +316,11 @@ class ExplainActivityRequest extends OrganizationRequest {
   activityId!: string;
 }
 
+export interface ProofsPort {
+  /** Why a decision is what it is, as far as that does not take too long. */
+  proofs(question: ProofQuestion): Promise<ProofAnswer>;
+}
+
 export const explainActivity = defineQuery({
   path: 'explain_activity',
   summary:
@@ -328,7 +333,8 @@ export const explainActivity = defineQuery({
   isForVoters: true,
   // As `list_denials` is.
   isForReaders: ({ organizationId, activityId }, rows) => denialOf(rows, organizationId, activityId) !== undefined,
-  async answer({ organizationId, activityId }, { rows, now, proofs, callerOrganizationId }) {
+  async answer({ organizationId, activityId }, context: QueryContext & ProofsPort) {
+    const { rows, now, callerOrganizationId } = context;
     const denial = denialOf(rows, organizationId, activityId);
     const asked = denial ? aboutDenial(denial) : aboutActivity(rows, organizationId, activityId);
     if ('notExplained' in asked) return asked;
@@ -336,7 +342,7 @@ export const explainActivity = defineQuery({
     if (authority && authority.organizationId !== callerOrganizationId) {
       return { notExplained: 'the parent’s policies decided: they are for its own members' };
     }
-    return proofs({ organizationId, about, now, ...(authority ? { authority } : {}) });
+    return context.proofs({ organizationId, about, now, ...(authority ? { authority } : {}) });
   },
 });
 

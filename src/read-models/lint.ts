@@ -1,5 +1,5 @@
 import { Described, ListOf, Uuid } from '../wire/fields.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, OrganizationRequest, type QueryContext } from './define-query.js';
 
 class FindingShape {
   @Uuid()
@@ -50,6 +50,11 @@ export class LintPoliciesResponse {
   notComplete?: string;
 }
 
+export interface LintPort {
+  /** What is wrong with the organization's policies, or easily misunderstood. */
+  lint(): Promise<LintPoliciesResponse>;
+}
+
 export const lintPolicies = defineQuery({
   path: 'lint_policies',
   summary:
@@ -57,5 +62,5 @@ export const lintPolicies = defineQuery({
   request: LintPoliciesRequest,
   response: LintPoliciesResponse,
   readsHistory: true,
-  answer: (_request, { lint }) => lint(),
+  answer: (_request, context: QueryContext & LintPort) => context.lint(),
 });

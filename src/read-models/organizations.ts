@@ -1,10 +1,10 @@
-import { limitList } from '../domain/organization/limits.js';
+import { limitList, type Limits } from '../domain/organization/limits.js';
 import { noSuchOrganization } from '../domain/organization/organization.js';
 import type { RootQuorum } from '../domain/organization/settings.js';
 import { ListOf, Nested, Text, Uuid } from '../wire/fields.js';
 import { ContractInterfaceReferenceShape, contractInterfaceReferencesOf } from './contract-interfaces.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
+import { defineQuery, OrganizationRequest, PagedResponse, type QueryContext } from './define-query.js';
 import { InvitationShape, openInvitationsOf } from './invitations.js';
 import { policiesOf } from './policies.js';
 import { PrivateKeyShape, privateKeysOf, privateKeyTagsOf } from './private-keys.js';
@@ -114,14 +114,19 @@ class GetOrganizationConfigsResponse {
   configs!: ConfigShape;
 }
 
+export interface LimitsPort {
+  /** The limits that hold for the organization that is asked about. */
+  limits(): Promise<Limits>;
+}
+
 export const getOrganizationConfigs = defineQuery({
   path: 'get_organization_configs',
   summary: 'Features and root quorum.',
   request: OrganizationRequest,
   response: GetOrganizationConfigsResponse,
-  async answer({ organizationId }, { rows, limits }) {
-    const { features, rootQuorum } = organizationOf(rows, organizationId);
-    return { configs: { features: [...features], quorum: rootQuorum, limits: limitList(await limits()) } };
+  async answer({ organizationId }, context: QueryContext & LimitsPort) {
+    const { features, rootQuorum } = organizationOf(context.rows, organizationId);
+    return { configs: { features: [...features], quorum: rootQuorum, limits: limitList(await context.limits()) } };
   },
 });
 
@@ -175,7 +180,8 @@ export const getOrganization = defineQuery({
   summary: 'Everything an organization holds, in one answer.',
   request: OrganizationRequest,
   response: GetOrganizationResponse,
-  async answer({ organizationId }, { rows, page, limits }) {
+  async answer({ organizationId }, context: QueryContext & LimitsPort) {
+    const { rows, page } = context;
     const { name, rootQuorum, features } = organizationOf(rows, organizationId);
     const all = <Element extends object>(elements: Iterable<Element>) => page({ inTurn: elements, isBackward: false });
     function* tags() {
@@ -191,7 +197,7 @@ export const getOrganization = defineQuery({
         tags: await all(tags()),
         rootQuorum,
         features: [...features],
-        limits: limitList(await limits()),
+        limits: limitList(await context.limits()),
         wallets: await page(walletsOf(rows, organizationId)),
         privateKeys: await page(privateKeysOf(rows, organizationId)),
         invitations: await all(openInvitationsOf(rows, organizationId)),

@@ -48,6 +48,11 @@ export interface ReasonsQuestion {
   readonly authority?: { readonly organizationId: string; readonly revision: number };
 }
 
+export interface ReasonsPort {
+  /** What policies said in the past decisions on an activity, explained as far as that does not take too long. */
+  reasons(question: ReasonsQuestion): Promise<ReasonsAnswer>;
+}
+
 /** The explained outcomes of each decision, oldest first. */
 export interface ReasonsAnswer {
   readonly told: readonly { readonly voteId: string; readonly outcomes: readonly PolicyOutcomeShape[] }[];

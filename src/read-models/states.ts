@@ -1,6 +1,6 @@
 import { invalidField } from '../domain/errors.js';
 import { DecimalString, Described, ListOf, Nested, Text, TextList } from '../wire/fields.js';
-import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
+import { defineQuery, OrganizationRequest, PagedResponse, type QueryContext } from './define-query.js';
 import type { TextPage } from './pages.js';
 
 /**
@@ -149,15 +149,23 @@ class CompareStatesResponse extends PagedResponse {
   changes!: readonly StateChangeShape[];
 }
 
+export interface StatesPort {
+  /** What an organization was at points of its history, or what has changed between two, as it may be read. */
+  states<Question extends StateQuestion>(
+    organizationId: string,
+    question: Question,
+  ): Promise<StateAnswer<Question['asks']>>;
+}
+
 export const getOrganizationState = defineQuery({
   path: 'get_organization_state',
   summary: 'The state of an organization at any event, position or time, for members of the root quorum.',
   request: GetOrganizationStateRequest,
   response: GetOrganizationStateResponse,
   readsHistory: true,
-  async answer({ organizationId, at, lists = [], after = '0' }, { states }) {
+  async answer({ organizationId, at, lists = [], after = '0' }, context: QueryContext & StatesPort) {
     const question = { asks: 'state', at: pointOf(at, 'at'), lists, after: Number(after) } as const;
-    const { reached, organization, elements } = await states(organizationId, question);
+    const { reached, organization, elements } = await context.states(organizationId, question);
     return { at: reached[0]!, organization: organization!, elements };
   },
 });
@@ -169,9 +177,13 @@ export const compareStates = defineQuery({
   request: CompareStatesRequest,
   response: CompareStatesResponse,
   readsHistory: true,
-  async answer({ organizationId, from, to, after = '0' }, { states }) {
+  async answer({ organizationId, from, to, after = '0' }, context: QueryContext & StatesPort) {
     const points = { from: pointOf(from, 'from'), to: pointOf(to, 'to') };
-    const { reached, elements } = await states(organizationId, { asks: 'changes', ...points, after: Number(after) });
+    const { reached, elements } = await context.states(organizationId, {
+      asks: 'changes',
+      ...points,
+      after: Number(after),
+    });
     return { from: reached[0]!, to: reached[1]!, changes: elements };
   },
 });

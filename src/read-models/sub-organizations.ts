@@ -4,7 +4,7 @@ import { claimedIdentity, oauthIdentity } from '../domain/organization/oauth-ide
 import { OneOf, Text, UuidList } from '../wire/fields.js';
 import { authProxyOf } from './auth-proxies.js';
 import type { Rows } from './database.js';
-import { defineQuery, PaginatedRequest } from './define-query.js';
+import { defineQuery, PaginatedRequest, type QueryContext } from './define-query.js';
 import { ListCursors } from './list-cursors.js';
 import { newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
@@ -260,15 +260,26 @@ class SuborgsResponse {
   organizationIds!: readonly string[];
 }
 
+export interface VerifyOidcPort {
+  /** What an OIDC token says once it is verified. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */
+  verifyOidc(token: string): Promise<{
+    readonly issuer: string;
+    readonly audience: string;
+    readonly subject: string;
+    readonly verifiedEmail?: string;
+  }>;
+}
+
 export const listSuborgs = defineQuery({
   path: 'list_suborgs',
   summary: 'Ids of sub-organizations, all or those that match a value, newest first.',
   request: ListSuborgsRequest,
   response: SuborgsResponse,
-  async answer(request, { rows, verifyOidc }) {
+  async answer(request, context: QueryContext & VerifyOidcPort) {
+    const { rows } = context;
     const { filterType, filterValue } = request;
     if (filterType === 'OIDC_TOKEN') {
-      const identity = await verifyOidc(required(filterValue));
+      const identity = await context.verifyOidc(required(filterValue));
       const owned = page(rows, request, 'OIDC', oauthIdentity(identity));
       if (owned.organizationIds.length > 0 || !isLinkable(rows, request, identity)) return owned;
       return page(rows, request, 'VERIFIED_EMAIL', identity.verifiedEmail);

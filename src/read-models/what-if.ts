@@ -1,5 +1,5 @@
 import { Described, ListOf, Nested, OneOf, Text, TextList, Uuid, Whole } from '../wire/fields.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, OrganizationRequest, type QueryContext } from './define-query.js';
 import { Draft } from './draft-shapes.js';
 
 /** What would have become of an organization, asked of another thread. */
@@ -175,6 +175,14 @@ export class WhatIfResponse {
   notComplete?: string;
 }
 
+export interface WhatIfPort {
+  /**
+   * What a draft would have changed in the whole history, as far as that does not take too long.
+   * @throws {CoordinatorError} INVALID_ARGUMENT for a draft that cannot hold; NOT_FOUND for a revision that there is not
+   */
+  whatIf(question: WhatIfQuestion): Promise<WhatIfResponse>;
+}
+
 export const whatIf = defineQuery({
   path: 'what_if',
   summary:
@@ -184,8 +192,9 @@ export const whatIf = defineQuery({
   response: WhatIfResponse,
   readsHistory: true,
   isForVoters: true,
-  async answer({ organizationId, draft, from, activityId }, { whatIf: ask, now, callerOrganizationId }) {
-    const whole = await ask({
+  async answer({ organizationId, draft, from, activityId }, context: QueryContext & WhatIfPort) {
+    const { now, callerOrganizationId } = context;
+    const whole = await context.whatIf({
       organizationId,
       draft,
       now,

@@ -15,7 +15,7 @@ import {
   knowsIssuer,
   whereItLeads,
 } from '../../src/read-models/claims.js';
-import type { QueryContext } from '../../src/read-models/define-query.js';
+import type { EnvelopesPort } from '../../src/read-models/activities.js';
 import type { Rows } from '../../src/read-models/database.js';
 import { endedVaults } from '../../src/read-models/destroyed-vaults.js';
 import { queries } from '../../src/read-models/index.js';
@@ -322,7 +322,7 @@ async function expectSameCost(ask: LookUp, mostRows = 0): Promise<void> {
   throw new Error(`${more.steps} instructions, ${allowed} at most: ${JSON.stringify(grown, null, 1)}`);
 }
 
-const envelope: QueryContext['explained'] = (record) =>
+const envelope: EnvelopesPort['explained'] = (record) =>
   activityEnvelope(record, {
     now,
     keys: { intentKey: 'intent', resultKeys: ['result'] },
@@ -342,7 +342,7 @@ const answered = (path: string, request: object) => {
       callerUserId: furnished.alice.userId,
       limits: () => Promise.resolve(limitsInForce(false)),
       verifyOidc: () => Promise.resolve({ issuer: 'https://a.example', audience: 'app', subject: 'nobody' }),
-      told: (id, from, limit) => toldFrom(rows, id, from, limit),
+      events: (id, from, limit) => toldFrom(rows, id, from, limit),
       // No row is read for these: their threads fold events.
       states: () =>
         Promise.resolve({ reached: [reached, reached], organization: {}, elements: { texts: [], hasMore: false } }),

@@ -2,6 +2,7 @@ import { organizationStream, type OrganizationEvent } from '../../src/domain/org
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { ReadModelDatabase, type Row, type Rows } from '../../src/read-models/database.js';
 import type { QueryContext } from '../../src/read-models/define-query.js';
+import type { QueryPorts } from '../../src/read-models/index.js';
 import { pageWriter } from '../../src/read-models/pages.js';
 import { Projector } from '../../src/read-models/projector.js';
 import type { ReadModel } from '../../src/read-models/read-model.js';
@@ -63,7 +64,7 @@ export function explained(rows: Rows): { readonly rows: Rows; plans(): readonly 
 }
 
 /** What a query may look at besides what it is asked: the rows, and nothing else. Its caller is a user of `organizationId`. */
-export function rowsAlone(rows: Rows, organizationId: string): QueryContext {
+export function rowsAlone(rows: Rows, organizationId: string): QueryContext & QueryPorts {
   const never = (): never => {
     throw new Error('this answer comes from rows alone');
   };
@@ -75,7 +76,7 @@ export function rowsAlone(rows: Rows, organizationId: string): QueryContext {
     limits: never,
     verifyOidc: never,
     history: never,
-    told: never,
+    events: never,
     states: never,
     approvers: never,
     lint: never,
