@@ -36,7 +36,7 @@ export async function post(
 }
 
 async function send(http: OutboundHttp, url: URL, message: GuardedRequest, isStatusEnough: boolean) {
-  const read = isStatusEnough ? ({ statusOnly: true } as const) : { maxBytes };
+  const read = isStatusEnough ? ({ statusOnly: true } as const) : ({ statusOnly: 'on-success', maxBytes } as const);
   try {
     return await http.fetch(url.href, {
       ...message,
@@ -49,7 +49,7 @@ async function send(http: OutboundHttp, url: URL, message: GuardedRequest, isSta
     if (!(error instanceof GuardedFetchError)) throw error;
     const { rule, cause } = error;
     const why = cause === undefined ? rule : codeOf(cause);
-    // A response that is too large may be about an outage, too.
+    // An unsuccessful response that is too large may be about an outage.
     throw new DeliveryFailed(`${url.host} could not be used (${why})`, { retryable: error.mayPass || rule === 'size' });
   }
 }

@@ -19,7 +19,7 @@ export interface Share {
 
 /**
  * What callers share: slots, places in a queue, bytes of bodies. When all is taken, the holder of most makes room for whoever
- * would hold less than it does, so that nobody is refused because others have used it up (security rule R9). Holders are
+ * would hold less than it does, so that nobody is refused because others have used it up. Holders are
  * compared level by level of their paths: families first, then a parent with its sub-organizations together, then these.
  */
 export class Shares {

@@ -27,12 +27,14 @@ export function exchange(
   { method = 'GET', headers = {}, body: sent, statusOnly, maxBytes = defaultMaxBytes }: GuardedRequest,
   { connections, signal }: { readonly connections: Connections; readonly signal: AbortSignal },
 ): Promise<GuardedResponse | undefined> {
-  const most = statusOnly ? mostPassedOver : maxBytes;
+  const most = statusOnly === true ? mostPassedOver : maxBytes;
   return new Promise((resolve, reject) => {
     // Copied into one buffer: each of many tiny chunks would keep alive the whole read that it came from.
-    const body = new Uint8Array(statusOnly ? 0 : most);
+    const body = new Uint8Array(statusOnly === true ? 0 : most);
     let [size, interim, isOver] = [0, 0, false];
     let head: Head | undefined;
+    const isStatusEnough = (): boolean =>
+      statusOnly === true || (statusOnly === 'on-success' && head !== undefined && head.status < 300);
     const end = (): void => {
       isOver = true;
       signal.removeEventListener('abort', abort);
@@ -42,7 +44,7 @@ export function exchange(
       end();
       connection.close();
       const wasSilent = !head && interim === 0 && !(cause instanceof GuardedFetchError);
-      if (head && statusOnly) resolve({ ...head, body });
+      if (head && isStatusEnough()) resolve({ ...head, body: body.subarray(0, 0) });
       else if (wasSilent && connection.requests > 1) resolve(undefined);
       else reject(failureOf(hostname, cause));
     };
@@ -70,7 +72,7 @@ export function exchange(
             return;
           }
           head = { status, headers: joined(responseHeaders) };
-          if (statusOnly) return;
+          if (isStatusEnough()) return;
           if (Object.keys(head.headers).length > mostHeaders) refuse(`more than ${mostHeaders} headers`);
           const problem = problemOf(hostname, head);
           if (problem) fail(problem);
@@ -79,7 +81,7 @@ export function exchange(
         onResponseData(_controller, chunk) {
           if (isOver) return;
           if (size + chunk.length > most) return refuse(`more than ${most} bytes`);
-          if (!statusOnly) body.set(chunk, size);
+          if (statusOnly !== true) body.set(chunk, size);
           size += chunk.length;
         },
         onResponseEnd() {

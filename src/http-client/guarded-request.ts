@@ -37,9 +37,9 @@ export interface GuardedRequest {
   readonly timeoutMs?: number;
   /**
    * Only the status counts: at most 2 KiB of the body are read and ignored, and the body may break off; a redirect is a
-   * response like any other, and is not followed.
+   * response like any other, and is not followed. `on-success`: so it is for a 2xx, of which at most `maxBytes` are read.
    */
-  readonly statusOnly?: true;
+  readonly statusOnly?: true | 'on-success';
   /** Ends the request, which then fails like a broken connection. */
   readonly signal?: AbortSignal;
   /**

@@ -165,6 +165,17 @@ describe('a webhook', () => {
 });
 
 describe('what speaks like Twilio', () => {
+  it('has sent the message if it says so, however much it adds', async () => {
+    const { requests, port } = await gateway(status(201, 'x'.repeat(100 * 1024)), localhost);
+    await carry(twilio(port));
+    expect(requests).toHaveLength(1);
+  });
+
+  it('may be tried again if it fails with more than is read', async () => {
+    const { port } = await gateway(status(503, 'x'.repeat(100 * 1024)), localhost);
+    expect(await failure(carry(twilio(port)))).toMatchObject({ retryable: true });
+  });
+
   const created = status(201, JSON.stringify({ sid: `SM${'0'.repeat(32)}`, status: 'queued' }));
 
   it('gets a form, at the path of the account, with basic authentication', async () => {

@@ -207,6 +207,13 @@ describe('a Solana transaction', () => {
     );
   });
 
+  test('counts payments that it does not name because they cannot be read', () => {
+    const unread = Array.from({ length: 5 }, () => ({ from, to, amount: unreadable('x') }));
+    expect(tx({ transfers: unread }).text).toBe(
+      `${`not readable to ${to}, `.repeat(3)}2 more payments that cannot be read, in a Solana transaction of 0 instructions.`,
+    );
+  });
+
   test('whose transfers are not readable says why', () => {
     expect(tx({ transfers: unreadable('a hand-over'), instructions: [raw] }).notDecoded).toBe('a hand-over');
   });

@@ -83,7 +83,9 @@ export interface Payment {
 /** Receivers that a sentence names. */
 const mostReceivers = 3;
 
-/** Who receives how much, several payments to one receiver as their sum, those of most first; beyond three, the sum of all. */
+/**
+ * Who receives how much: several payments to one receiver as their sum, the largest first; beyond three, the sum of all.
+ */
 export function paymentsText(payments: readonly Payment[], amountText: (amount: bigint) => string): string {
   const sums = new Map<string, bigint>();
   const unread: string[] = [];
@@ -96,9 +98,14 @@ export function paymentsText(payments: readonly Payment[], amountText: (amount: 
   const total = byAmount.reduce((sum, [, amount]) => sum + amount, 0n);
   const all =
     byAmount.length > mostReceivers
-      ? [`${amountText(total)} to ${byAmount.length} receivers, of it ${named[0]}`]
+      ? [`${amountText(total)} to ${byAmount.length} receivers, of it ${named.join(', ')}`]
       : named;
-  return [...all, ...(all.length < named.length ? named.slice(1) : []), ...unread.slice(0, mostReceivers)].join(', ');
+  const more = unread.length - mostReceivers;
+  return [
+    ...all,
+    ...unread.slice(0, mostReceivers),
+    ...(more > 0 ? [`${more} more ${more === 1 ? 'payment' : 'payments'} that cannot be read`] : []),
+  ].join(', ');
 }
 
 /** A value on one line: numbers and hexadecimal as they are, other text in quotes. */

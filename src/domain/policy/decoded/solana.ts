@@ -50,7 +50,12 @@ export function solanaAccount({ transfers, spl_transfers, instructions }: Values
     }),
   ];
   const byUnit = new Map<string, Payment[]>();
-  for (const token of tokens) byUnit.set(unitOf(token), [...(byUnit.get(unitOf(token)) ?? []), paymentOf(token)]);
+  for (const token of tokens) {
+    const unit = unitOf(token);
+    const payments = byUnit.get(unit);
+    if (payments) payments.push(paymentOf(token));
+    else byUnit.set(unit, [paymentOf(token)]);
+  }
   const named = [...byUnit].slice(0, mostTokens);
   const others = byUnit.size - named.length;
   const moved = [
