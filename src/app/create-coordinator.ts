@@ -9,13 +9,14 @@ import { VoteNotices } from '../delivery/vote-notices.js';
 import { ClaimRecorder } from '../engine/claim-recorder.js';
 import { Driver } from '../engine/drive.js';
 import { OrphanedVaults } from '../engine/orphaned-vaults.js';
+import { CoordinatorPool } from '../engine/query-tasks.js';
 import { allowOrigins } from '../http/cors.js';
 import { Freshness } from '../http/freshness.js';
-import { logConditions } from '../http/log-conditions.js';
+import { logConditions } from '../logging/log-conditions.js';
 import { OutboundHttp } from '../http-client/outbound-http.js';
 import { listeningAddress } from '../http/listening-address.js';
-import { nestLogger } from '../http/logger.js';
-import { Metrics } from '../http/metrics.js';
+import { nestLogger } from '../logging/logger.js';
+import { Metrics } from '../metrics/metrics.js';
 import { closeServer, measure, newAdapter, prepareServer, refuseAfterFailure, type Server } from '../http/server.js';
 import { Shutdown } from '../http/shutdown.js';
 import { StoreDeadline } from '../http/store-deadline.js';
@@ -36,7 +37,6 @@ import { endedVaults } from '../read-models/destroyed-vaults.js';
 import type { Projecting } from '../read-models/projecting.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { pendingDeliveries } from '../read-models/webhooks.js';
-import { TaskPool } from '../threads/task-pool.js';
 import type { KeyEncryption } from '../vault/key-encryption.js';
 import { VaultDestroyer } from '../vault/destroy-vaults.js';
 import { WebhookDispatcher } from '../webhooks/dispatcher.js';
@@ -89,7 +89,9 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   const proofs = EphemeralKey.make(randomness);
   await recordBoot(config, proofs, { attestor, log });
   const own = () => listeningAddress(server);
-  const addresses = { own, told: () => config.publicUrl ?? own() };
+  const told = () => config.publicUrl ?? own();
+  const invitations = () => config.invitationUrl ?? `${told()}/invitations/accept`;
+  const addresses = { own, told, invitations };
   const proxySecret = config.proxySecret ?? (config.app === 'all' ? randomBytes(32).toString('base64url') : undefined);
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.forRoot({ ...adapters, health, shutdown, config, keyring, attestor, proofs, addresses, proxySecret }),
@@ -149,7 +151,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await webhooks?.close();
       await app.get(Driver).drain();
       await app.get(OutboundHttp).close();
-      await app.get(TaskPool).close();
+      await app.get(CoordinatorPool).close();
       await keyring.close();
       await claims.close();
       proofs.close();

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
 import { measuredSettings } from '../config/measured-settings.js';
 import { release } from '../config/release.js';
-import { nestLogger } from '../http/logger.js';
+import { nestLogger } from '../logging/logger.js';
 import type { Server } from '../http/server.js';
 
 /** Longest time that a stop takes without SHUTDOWN_DELAY_SECONDS, in milliseconds: 10 s are for requests in flight. */

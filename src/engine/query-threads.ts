@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import type { Caller } from '../decide/resolve-caller.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Meter } from '../domain/steps.js';
@@ -6,13 +7,13 @@ import type { Whose } from '../fairness/families.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
 import { lintTask } from '../lab/lint-task.js';
 import type { Finding } from '../lab/lint-subject.js';
-import { type OrganizationLoader } from '../ledger/load-organization.js';
+import { OrganizationLoader } from '../ledger/load-organization.js';
 import type { QueryContext } from '../read-models/define-query.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
 import { smallResponse } from './response-capacity.js';
 import { askApprovers } from './ask-approvers.js';
-import { type Driver } from './drive.js';
-import type { QueryTasks } from './query-tasks.js';
+import { Driver } from './drive.js';
+import { QueryTasks } from './query-tasks.js';
 
 /** Who asks what organization, and what a large answer needs. */
 interface Asking {
@@ -29,6 +30,7 @@ interface Asking {
 type InThreads = Pick<QueryContext, 'told' | 'states' | 'reasons' | 'proofs' | 'approvers' | 'lint' | 'whatIf'>;
 
 /** What queries ask of other threads, each family of organizations in its turn. */
+@Injectable()
 export class QueryThreads {
   constructor(
     private readonly driver: Driver,

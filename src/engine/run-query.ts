@@ -1,10 +1,11 @@
 import { Inject } from '@nestjs/common';
 import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
-import type { OidcPort } from '../ports/oidc.js';
+import type { Config } from '../config/config.js';
+import { CONFIG } from '../config/config.token.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
 import { activityEnvelope } from '../wire/envelope.js';
-import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
+import { limitsInForce, limitsSetFor } from '../domain/organization/limits.js';
 import type { Caller } from '../decide/resolve-caller.js';
 import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
 import { hasTimestampObjects } from '../domain/organization/settings.js';
@@ -25,15 +26,12 @@ import type { Unread } from './voting-rights.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
-import { OIDC } from '../ports/oidc.js';
+import { OIDC, type OidcPort } from '../ports/oidc.js';
 import { REGISTRY, type Registry } from '../decide/registry.js';
 import { QueryReaders, type QueryRequest } from './query-readers.js';
 import { QueryThreads } from './query-threads.js';
 import { joined } from '../wire/json-pieces.js';
 import { validate } from '../wire/validate.js';
-
-/** Injects the limits of what is stored, as the operator has set them. */
-export const LIMITS = Symbol('Limits');
 
 type EnvelopeArguments = Parameters<typeof activityEnvelope>;
 
@@ -70,7 +68,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
     private readonly threads: QueryThreads,
     @Inject(OIDC) private readonly oidc: OidcPort,
-    @Inject(LIMITS) private readonly limits: LimitsOfOperator,
+    @Inject(CONFIG) private readonly config: Pick<Config, 'limits'>,
   ) {}
 
   async execute({ definition, request, minPosition }: RunQuery): Promise<WrittenAnswer> {
@@ -132,7 +130,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         verifyOidc: (token) => this.oidc.verify(token, 'registration'),
         limits: async () => {
           const parent = (await this.loader.parentOf(organization))?.organization;
-          const set = limitsSetFor(organization, parent, this.limits);
+          const set = limitsSetFor(organization, parent, this.config.limits);
           return limitsInForce(organization.parentOrganizationId !== undefined, set?.organization);
         },
         ...threads,
