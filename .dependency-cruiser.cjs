@@ -395,6 +395,7 @@ module.exports = {
           '^src/app/(start-auth-proxy|create-auth-proxy|listen)\\.ts$',
           '^src/auth-proxy/',
           '^src/http/(errors\\.filter|proxy-metrics|server|shutdown)\\.ts$',
+          '^src/domain/errors\\.ts$',
           '^src/(logging|metrics)/',
           '^src/proofs/measure\\.ts$',
           '^src/config/',

@@ -41,6 +41,7 @@ import type { KeyEncryption } from '../vault/key-encryption.js';
 import { VaultDestroyer } from '../vault/destroy-vaults.js';
 import { WebhookDispatcher } from '../webhooks/dispatcher.js';
 import { AppModule } from './app.module.js';
+import { closeInOrder } from './close-in-order.js';
 import { runStartupChecks } from './startup-checks.js';
 import { warnOfSettings } from './warn-of-settings.js';
 import { watchClock } from './watch-clock.js';
@@ -143,27 +144,31 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   return {
     app,
     shutdown,
-    /** Closed in this order: what takes requests, then the work they started, then the stores. */
-    async close() {
-      const cutOff = await closeServer({ app, shutdown });
-      if (cutOff > 0) logger.warn({ cutOff }, 'requests took too long to finish, and their connections were closed');
-      endWatch();
-      await webhooks?.close();
-      await app.get(Driver).drain();
-      await app.get(OutboundHttp).close();
-      await app.get(CoordinatorPool).close();
-      await keyring.close();
-      await claims.close();
-      proofs.close();
-      await shredder.close();
-      await lostVaults.close();
-      await looks?.close();
-      await app.get(VoteNotices).close();
-      await adapters.delivery.close();
-      await runner.close();
-      await app.get<Snapshots | undefined>(SNAPSHOTS)?.settled();
-      await adapters.projecting.close();
-      await store.close();
-    },
+    /** What takes requests, then the work that they started, then the stores. */
+    close: () =>
+      closeInOrder({
+        'the HTTP server': async () => {
+          const cutOff = await closeServer({ app, shutdown });
+          if (cutOff > 0)
+            logger.warn({ cutOff }, 'requests took too long to finish, and their connections were closed');
+          endWatch();
+        },
+        'webhook deliveries': () => webhooks?.close(),
+        'requests in progress': () => app.get(Driver).drain(),
+        'outbound requests': () => app.get(OutboundHttp).close(),
+        'worker threads': () => app.get(CoordinatorPool).close(),
+        'the signing thread': () => keyring.close(),
+        'the order of claims': () => claims.close(),
+        'the key of app proofs': () => proofs.close(),
+        'the destruction of vaults': () => shredder.close(),
+        'the search for lost vaults': () => lostVaults.close(),
+        'startup checks': () => looks?.close(),
+        'notices of votes': () => app.get(VoteNotices).close(),
+        'message delivery': () => adapters.delivery.close(),
+        'the read models': () => runner.close(),
+        snapshots: () => app.get<Snapshots | undefined>(SNAPSHOTS)?.settled(),
+        'the rows': () => adapters.projecting.close(),
+        'the event store': () => store.close(),
+      }),
   };
 }

@@ -36,10 +36,7 @@ export interface PreparePorts {
 }
 
 /** The ports that create key material. */
-type SecretPorts = Pick<
-  PreparePorts,
-  'keyring' | 'loginSecrets' | 'oauthSecrets' | 'onRampSecrets' | 'proxyKeys'
->;
+type SecretPorts = Pick<PreparePorts, 'keyring' | 'loginSecrets' | 'oauthSecrets' | 'onRampSecrets' | 'proxyKeys'>;
 
 /** Gives those ports to one run of `prepare`: vaults that it creates are marked, and destroyed unless a decision names them. */
 export type SecretsWithin = (attempt: {
