@@ -13,7 +13,7 @@ import { readConfig } from '../dist/config/config.js';
 import { systemClock, systemRandomness } from '../dist/app/world.js';
 import { RetryingDelivery } from '../dist/delivery/retrying.js';
 import { SqliteEventStore } from '../dist/ledger/stores/sqlite/sqlite.js';
-import { createLogger } from '../dist/http/logger.js';
+import { createLogger } from '../dist/logging/logger.js';
 import { projectIntoFile } from '../dist/read-models/projecting.js';
 import { install } from '../dist/app/installation.js';
 import { keepThreadsSmall } from '../dist/threads/new-space.js';

@@ -18,7 +18,7 @@ import { grpcNumbers } from '../dist/domain/errors.js';
 import { sealableMembers } from '../dist/domain/sealable.js';
 import { limitTable } from '../dist/domain/organization/limits.js';
 import { httpStatuses } from '../dist/http/errors.filter.js';
-import { Metrics } from '../dist/http/metrics.js';
+import { Metrics } from '../dist/metrics/metrics.js';
 import { ADDRESS_FORMATS } from '../dist/keyring/addresses.js';
 import { publishedQueries, publishedSubmits } from '../dist/http/published-paths.js';
 import { queries } from '../dist/read-models/index.js';

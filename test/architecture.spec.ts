@@ -61,6 +61,8 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'files-know-nothing': { 'src/files/planted.ts': '../domain/nothing.js' },
   'vault-knows-the-store': { 'src/vault/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
   'proofs-know-the-keyring': { 'src/proofs/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
+  'logging-knows-conditions': { 'src/logging/planted.ts': '../domain/nothing.js' },
+  'metrics-know-ports': { 'src/metrics/planted.ts': '../domain/nothing.js' },
   'rate-limits-know-shares': { 'src/rate-limits/planted.ts': '../domain/nothing.js' },
   'delivery-knows-settings': { 'src/delivery/planted.ts': '../domain/nothing.js' },
   'http-client-knows-nothing': { 'src/http-client/planted.ts': '../domain/nothing.js' },
@@ -72,16 +74,21 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'client-knows-the-wire': { 'src/client/planted.ts': '../engine/nothing.js' },
   'fairness-knows-errors': { 'src/fairness/planted.ts': '../domain/nothing.js' },
   'threads-know-errors': { 'src/threads/planted.ts': '../domain/nothing.js' },
-  'lab-knows-decisions': { 'src/lab/planted.ts': '../engine/drive.js' },
-  'replay-knows-decisions': { 'src/replay/planted.ts': '../engine/drive.js' },
+  'lab-knows-decisions': { 'src/lab/planted.ts': '../engine/execute-activity.js' },
+  'replay-knows-decisions': { 'src/replay/planted.ts': '../engine/execute-activity.js' },
   'cli-knows-the-client': {
     'src/cli/planted.ts': '../engine/nothing.js',
     'src/cli/storing.ts': '../ledger/stores/sqlite/sqlite.js',
   },
   'read-models-know-domain-and-store': { 'src/read-models/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
   'engine-knows-ports': { 'src/engine/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
-  'http-knows-doors': { 'src/http/planted.ts': '../engine/drive.js' },
-  'nest-at-the-edge': {
+  'http-knows-doors': {
+    'src/http/planted.ts': '../engine/execute-activity.js',
+    'src/http/planted.module.ts': '../engine/execute-activity.js',
+  },
+  'nest-builds-providers': {
+    'src/activities/nested.ts': '@nestjs/common',
+    'src/decide/nested.ts': '@nestjs/common',
     'src/domain/nested.ts': '@nestjs/common',
     'src/engine/nested.ts': '@nestjs/common',
     'src/stamps/nested.ts': '@nestjs/common',
@@ -154,6 +161,33 @@ describe('who may import whom', () => {
       for (const path of Object.keys(files)) expect(violations).toContain(`${rule}: ${path}`);
     }
   }, 60_000);
+});
+
+describe('the rooms', () => {
+  /** Those that a room imports from, types included. */
+  async function roomsImportedBy(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+    const rooms = new Map<string, Set<string>>();
+    for (const file of await filesUnder('src', /\.ts$/)) {
+      const [, room, ...rest] = file.split('/');
+      if (rest.length === 0) continue;
+      const imported = rooms.get(room!) ?? rooms.set(room!, new Set()).get(room!)!;
+      for (const [, path] of (await textOf(file)).matchAll(/(?:from |import\(|^import )'(\.\.?\/[^']+)'/gm)) {
+        const [, other, ...more] = relative(root, join(root, dirname(file), path!)).split('/');
+        if (more.length > 0 && other !== room) imported.add(other!);
+      }
+    }
+    return rooms;
+  }
+
+  it('form no circle, types and modules included', async () => {
+    const rooms = new Map(await roomsImportedBy());
+    expect(rooms.size).toBeGreaterThan(20);
+    for (let before = Infinity; rooms.size < before;) {
+      before = rooms.size;
+      for (const [room, imported] of rooms) if (![...imported].some((other) => rooms.has(other))) rooms.delete(room);
+    }
+    expect([...rooms.keys()]).toEqual([]);
+  });
 });
 
 describe('every activity', () => {

@@ -9,13 +9,14 @@ import { VoteNotices } from '../delivery/vote-notices.js';
 import { ClaimRecorder } from '../engine/claim-recorder.js';
 import { Driver } from '../engine/execute-activity.js';
 import { OrphanedVaults } from '../engine/orphaned-vaults.js';
+import { CoordinatorPool } from '../engine/query-tasks.js';
 import { allowOrigins } from '../http/cors.js';
 import { Freshness } from '../http/freshness.js';
-import { logConditions } from '../http/log-conditions.js';
+import { logConditions } from '../logging/log-conditions.js';
 import { OutboundHttp } from '../http-client/outbound-http.js';
 import { listeningAddress } from '../http/listening-address.js';
-import { nestLogger } from '../http/logger.js';
-import { Metrics } from '../http/metrics.js';
+import { nestLogger } from '../logging/logger.js';
+import { Metrics } from '../metrics/metrics.js';
 import { closeServer, measure, newAdapter, prepareServer, refuseAfterFailure, type Server } from '../http/server.js';
 import { Shutdown } from '../http/shutdown.js';
 import { StoreDeadline } from '../http/store-deadline.js';
@@ -36,11 +37,11 @@ import { endedVaults } from '../read-models/destroyed-vaults.js';
 import type { Projecting } from '../read-models/projecting.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { pendingDeliveries } from '../read-models/webhooks.js';
-import { TaskPool } from '../threads/task-pool.js';
 import type { KeyEncryption } from '../vault/key-encryption.js';
 import { VaultDestroyer } from '../vault/destroy-vaults.js';
 import { WebhookDispatcher } from '../webhooks/dispatcher.js';
 import { AppModule } from './app.module.js';
+import { closeInOrder } from './close-in-order.js';
 import { runStartupChecks } from './startup-checks.js';
 import { warnOfSettings } from './warn-of-settings.js';
 import { watchClock } from './watch-clock.js';
@@ -89,7 +90,9 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   const proofs = EphemeralKey.make(randomness);
   await recordBoot(config, proofs, { attestor, log });
   const own = () => listeningAddress(server);
-  const addresses = { own, told: () => config.publicUrl ?? own() };
+  const told = () => config.publicUrl ?? own();
+  const invitations = () => config.invitationUrl ?? `${told()}/invitations/accept`;
+  const addresses = { own, told, invitations };
   const proxySecret = config.proxySecret ?? (config.app === 'all' ? randomBytes(32).toString('base64url') : undefined);
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.forRoot({ ...adapters, health, shutdown, config, keyring, attestor, proofs, addresses, proxySecret }),
@@ -141,27 +144,31 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   return {
     app,
     shutdown,
-    /** Closed in this order: what takes requests, then the work they started, then the stores. */
-    async close() {
-      const cutOff = await closeServer({ app, shutdown });
-      if (cutOff > 0) logger.warn({ cutOff }, 'requests took too long to finish, and their connections were closed');
-      endWatch();
-      await webhooks?.close();
-      await app.get(Driver).drain();
-      await app.get(OutboundHttp).close();
-      await app.get(TaskPool).close();
-      await keyring.close();
-      await claims.close();
-      proofs.close();
-      await shredder.close();
-      await lostVaults.close();
-      await looks?.close();
-      await app.get(VoteNotices).close();
-      await adapters.delivery.close();
-      await runner.close();
-      await app.get<Snapshots | undefined>(SNAPSHOTS)?.settled();
-      await adapters.projecting.close();
-      await store.close();
-    },
+    /** What takes requests, then the work that they started, then the stores. */
+    close: () =>
+      closeInOrder({
+        'the HTTP server': async () => {
+          const cutOff = await closeServer({ app, shutdown });
+          if (cutOff > 0)
+            logger.warn({ cutOff }, 'requests took too long to finish, and their connections were closed');
+          endWatch();
+        },
+        'webhook deliveries': () => webhooks?.close(),
+        'requests in progress': () => app.get(Driver).drain(),
+        'outbound requests': () => app.get(OutboundHttp).close(),
+        'worker threads': () => app.get(CoordinatorPool).close(),
+        'the signing thread': () => keyring.close(),
+        'the order of claims': () => claims.close(),
+        'the key of app proofs': () => proofs.close(),
+        'the destruction of vaults': () => shredder.close(),
+        'the search for lost vaults': () => lostVaults.close(),
+        'startup checks': () => looks?.close(),
+        'notices of votes': () => app.get(VoteNotices).close(),
+        'message delivery': () => adapters.delivery.close(),
+        'the read models': () => runner.close(),
+        snapshots: () => app.get<Snapshots | undefined>(SNAPSHOTS)?.settled(),
+        'the rows': () => adapters.projecting.close(),
+        'the event store': () => store.close(),
+      }),
   };
 }

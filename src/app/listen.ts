@@ -5,7 +5,8 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
 import { measuredSettings } from '../config/measured-settings.js';
 import { release } from '../config/release.js';
-import { nestLogger } from '../http/logger.js';
+import { errorMessage } from '../domain/errors.js';
+import { nestLogger } from '../logging/logger.js';
 import type { Server } from '../http/server.js';
 
 /** Longest time that a stop takes without SHUTDOWN_DELAY_SECONDS, in milliseconds: 10 s are for requests in flight. */
@@ -64,7 +65,9 @@ export async function listen(server: Server, config: Config, logger: Logger): Pr
         process.exit(0);
       },
       (error: unknown) => {
-        process.stderr.write(`could not stop cleanly: ${String(error)}\n`);
+        process.stderr.write(
+          `could not stop cleanly: ${errorMessage(error)}; what was acknowledged is recorded, and the next start recovers the rest\n`,
+        );
         process.exit(1);
       },
     );

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { createLogger } from '../http/logger.js';
+import { createLogger } from '../logging/logger.js';
 import { readProxySecret } from '../config/proxy-secret.js';
 import { createAuthProxy } from './create-auth-proxy.js';
 import { listen, tellCommandLine } from './listen.js';

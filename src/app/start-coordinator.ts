@@ -6,9 +6,9 @@ import type { DeliveryReport } from '../delivery/delivery.js';
 import { openDelivery } from '../delivery/open-delivery.js';
 import { uuidV7 } from '../ledger/ids.js';
 import { eventsFile } from '../ledger/stores/open-event-store.js';
-import { logConditions } from '../http/log-conditions.js';
-import { createLogger } from '../http/logger.js';
-import type { Metrics } from '../http/metrics.js';
+import { logConditions } from '../logging/log-conditions.js';
+import { createLogger } from '../logging/logger.js';
+import type { Metrics } from '../metrics/metrics.js';
 import { Health } from '../ports/health.js';
 import { BootLog } from '../proofs/boot-log.js';
 import { adoptBuilt } from '../read-models/build.js';
@@ -101,7 +101,7 @@ export async function startCoordinator(given: Config): Promise<void> {
       ? {}
       : { snapshotFolder: join(config.dataDir, 'snapshots'), stateFolder: join(config.dataDir, 'states') }),
   });
-  const { Metrics: ownMetrics } = await import('../http/metrics.js');
+  const { Metrics: ownMetrics } = await import('../metrics/metrics.js');
   const metrics = coordinator.app.get(ownMetrics);
   counted.metrics = metrics;
   if (config.eventStore !== 'memory:') {

@@ -9,7 +9,7 @@ import { errorMessage } from '../domain/errors.js';
 import { readConfig } from '../config/config.js';
 import { foundOrganization } from '../decide/found-organization.js';
 import { RetryingDelivery } from '../delivery/retrying.js';
-import { createLogger } from '../http/logger.js';
+import { createLogger } from '../logging/logger.js';
 import type { EventStore } from '../ledger/event-store.js';
 import { openEventStore } from '../ledger/stores/open-event-store.js';
 import type { Clock } from '../ports/clock.js';

@@ -3,19 +3,27 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
 import { DELIVERY, type Delivery } from '../delivery/delivery.js';
 import { PROXY_SECRET } from '../http/auth-proxy-keys.controller.js';
-import { CONFIG } from '../http/config.token.js';
-import { ADDRESSES, type Addresses } from '../http/listening-address.js';
-import { LOGGER } from '../http/logger.js';
+import { CONFIG } from '../config/config.token.js';
+import { LOGGER } from '../logging/logger.js';
 import { Shutdown } from '../http/shutdown.js';
-import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
+import { OutboundHttp } from '../http-client/outbound-http.js';
+import { InstallationKeys } from '../keyring/installation-keys.js';
+import type { OpenKeyring } from '../keyring/open-keyring.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { HISTORY, type HistoryOptions } from '../ledger/history-options.js';
 import { UnreadableOrganizations } from '../ledger/unreadable-organizations.js';
+import { ADDRESSES, type Addresses } from '../ports/addresses.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { HEALTH, type Health } from '../ports/health.js';
+import { OAUTH_SECRETS } from '../ports/oauth2.js';
+import { SECRETS_WITHIN } from '../ports/prepare.js';
+import { PROXY_STAMPS } from '../ports/proxy-keys.js';
+import { TOKENS } from '../ports/tokens.js';
 import { PROOF_SIGNER, type ProofSigner } from '../ports/proof-signer.js';
 import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
 import { ATTESTOR, type Attestor } from '../proofs/attestor.js';
+import { ROWS } from '../read-models/define-query.js';
+import { Vault } from '../vault/vault.js';
 import { PROJECTING, type Projecting } from '../read-models/projecting.js';
 
 /** What comes from outside: the settings, and the adapters that the process has chosen and opened. */
@@ -52,8 +60,15 @@ export class WorldModule {
       { provide: RANDOMNESS, useValue: world.randomness },
       { provide: EVENT_STORE, useValue: world.store },
       { provide: PROJECTING, useValue: world.projecting },
+      { provide: ROWS, useValue: world.projecting.rows },
       { provide: DELIVERY, useValue: world.delivery },
-      { provide: KEYRING, useValue: world.keyring },
+      { provide: Vault, useValue: world.keyring.vault },
+      { provide: InstallationKeys, useValue: world.keyring.keys },
+      { provide: TOKENS, useValue: world.keyring.tokens },
+      { provide: PROXY_STAMPS, useValue: world.keyring.proxyKeys },
+      { provide: OAUTH_SECRETS, useValue: world.keyring.oauthSecrets },
+      { provide: SECRETS_WITHIN, useValue: world.keyring.within },
+      { provide: OutboundHttp, useValue: new OutboundHttp(world.config) },
       { provide: ATTESTOR, useValue: world.attestor },
       { provide: PROOF_SIGNER, useValue: world.proofs },
       { provide: ADDRESSES, useValue: world.addresses },

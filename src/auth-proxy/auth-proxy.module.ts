@@ -35,9 +35,9 @@ export class AuthProxyModule {
       module: AuthProxyModule,
       controllers: [AuthProxyController, ...(isAlone ? [ProxyHealthController] : [])],
       providers: [
-        { provide: Api, useFactory: () => new Api({ url: apiUrl, secret, clock, refused: failed }) },
-        { provide: Captcha, useFactory: () => new Captcha({ settings: captcha, http, failed }) },
-        { provide: Limits, useFactory: () => new Limits(limits) },
+        { provide: Api, useValue: new Api({ url: apiUrl, secret, clock, refused: failed }) },
+        { provide: Captcha, useValue: new Captcha({ settings: captcha, http, failed }) },
+        { provide: Limits, useValue: new Limits(limits) },
         { provide: PROXY_CLOCK, useValue: clock },
         { provide: IS_STOPPING, useValue: isStopping ?? (() => false) },
       ],

@@ -1,3 +1,4 @@
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import { mailboxOf } from '../domain/contact-key.js';
 import { CoordinatorError, limitExceeded } from '../domain/errors.js';
 import { longestLeadMs } from '../domain/organization/clock-mends.js';
@@ -10,23 +11,16 @@ import {
   StoreRefused,
   StoreUnavailable,
   WrongRevision,
+  EVENT_STORE,
   type EventStore,
   type RecordedEvent,
 } from '../ledger/event-store.js';
 import { emptyTail } from '../ledger/seal.js';
+import { uuidV7 } from '../ledger/ids.js';
+import { SendDigest } from '../keyring/send-digest.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
 import type { AskedMessage } from '../ports/delivery.js';
-
-interface Ports {
-  readonly store: Pick<EventStore, 'append' | 'last'>;
-  readonly clock: { now(): number; follow?(recordedAt: number): boolean };
-  /** Creates a unique id. */
-  readonly newId: () => string;
-  /**
-   * Derives a name from a text so that only the installation can tell what it stands for; the same on every
-   * coordinator, forever.
-   */
-  readonly digest: (text: string) => Promise<string>;
-}
 
 /** What is recorded of one message: who requested it. */
 interface MessageCounted {
@@ -116,6 +110,7 @@ const usuallyFull = 10_000;
  * store before they are created, in one stream per contact, at the revision that was read: all coordinators share the
  * count, and a restart does not reset it (docs/adr/0018). What cannot be counted is not sent.
  */
+@Injectable()
 export class ContactLimits {
   /** Work in progress on a stream: messages of one process need not conflict. */
   private readonly turns = new Map<string, Promise<unknown>>();
@@ -125,12 +120,15 @@ export class ContactLimits {
 
   /** @param mostFull maximum number of streams remembered as full for a while */
   constructor(
-    private readonly ports: Ports,
-    mostFull = usuallyFull,
+    @Inject(EVENT_STORE) private readonly store: Pick<EventStore, 'append' | 'last'>,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(RANDOMNESS) private readonly randomness: Randomness,
+    @Inject(SendDigest) private readonly digest: Pick<SendDigest, 'of'>,
+    @Optional() mostFull = usuallyFull,
   ) {
     // Evicting an entry permits nothing: the stream is read again.
     this.full = new LatestEntries(mostFull);
-    this.startedAt = ports.clock.now();
+    this.startedAt = clock.now();
   }
 
   /**
@@ -167,7 +165,7 @@ export class ContactLimits {
       const limits = sender === 'trusted' ? [toContact] : [byStrangers, toContact];
       return { contact: { stream, limits, message: { sender } } };
     }
-    const caller = await this.ports.digest(`caller\0${organizationId}`);
+    const caller = await this.digest.of(`caller\0${organizationId}`);
     return {
       contact: { stream, limits: [byCaller(caller), byStrangers, toContact], message: { sender, caller } },
       ofSender: { stream: `message-counts-${caller}`, limits: [ofCaller], message: { sender } },
@@ -175,7 +173,7 @@ export class ContactLimits {
   }
 
   private async stream(kind: string, name: string): Promise<string> {
-    return `message-counts-${await this.ports.digest(`${kind}\0${name}`)}`;
+    return `message-counts-${await this.digest.of(`${kind}\0${name}`)}`;
   }
 
   /** Refuses what `take` would refuse, without counting. */
@@ -194,14 +192,14 @@ export class ContactLimits {
         this.refuseMore(count, tail, now);
         return this.addition(count, tail.at(-1), now);
       };
-      await appendWithRetry(this.ports.store, count.stream, decide, { attempts: mostTries }).catch(asUncounted);
+      await appendWithRetry(this.store, count.stream, decide, { attempts: mostTries }).catch(asUncounted);
     });
   }
 
   private refuseFull({ stream, limits }: Count): void {
     for (const limit of limits) {
       const known = this.full.get(keyOf(stream, limit));
-      if (known) refuse(known.limit, known.until, this.ports.clock.now());
+      if (known) refuse(known.limit, known.until, this.clock.now());
     }
   }
 
@@ -221,7 +219,7 @@ export class ContactLimits {
   }
 
   private async read(stream: string): Promise<readonly RecordedEvent[]> {
-    const tail = await this.ports.store.last(stream, sendsKept).catch(asUncounted);
+    const tail = await this.store.last(stream, sendsKept).catch(asUncounted);
     let before = tail[0]?.revision === 0 ? GENESIS_HASH : undefined;
     for (const event of tail) {
       if (before !== undefined) verifyChain(before, event);
@@ -232,7 +230,7 @@ export class ContactLimits {
 
   private addition({ message }: Count, last: RecordedEvent | undefined, at: number): Addition {
     // INVARIANT: nobody else has this id, or the store would treat two messages as one.
-    const id = this.ports.newId();
+    const id = uuidV7(this.clock, this.randomness);
     const type: SendEvent['type'] = 'MessageCounted';
     const tail = last ? { revision: last.revision, hash: hashOf(last) } : emptyTail;
     const metadata = { at, $correlationId: id, $causationId: id };
@@ -244,7 +242,7 @@ export class ContactLimits {
    * nothing is decided by these times but how often a contact is written to.
    */
   private timeAfter(tail: readonly RecordedEvent[]): number {
-    const { clock } = this.ports;
+    const { clock } = this;
     const last = tail.at(-1);
     if (!last) return clock.now();
     const isFar = timeOf(last) - clock.now() > longestLeadMs;

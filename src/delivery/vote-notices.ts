@@ -1,8 +1,10 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { CoordinatorError } from '../domain/errors.js';
 import { FairQueue, strangersOf, type QueuePath } from '../fairness/fair-queue.js';
+import { LOGGER, type Log } from '../logging/logger.js';
 import type { AskedMessage } from '../ports/delivery.js';
-import type { ContactLimits } from './contact-limits.js';
-import type { Delivery } from './delivery.js';
+import { ContactLimits } from './contact-limits.js';
+import { DELIVERY, type Delivery } from './delivery.js';
 import { consensusEmail } from './templates.js';
 
 /** An activity that has started waiting for votes. */
@@ -32,16 +34,21 @@ const mostWaiting = 1_000;
  * Mails people that their vote is wanted. This is only a hint: it grants nothing, is not repeated, and is lost if the
  * process dies before it was sent.
  */
+@Injectable()
 export class VoteNotices {
   private waiting = new FairQueue<Notice>();
   private working: Promise<void> | undefined;
 
-  /** @param failed called for a notice that could not even be started; contains no address */
   constructor(
-    private readonly delivery: Pick<Delivery, 'enqueue'>,
-    private readonly limits: Pick<ContactLimits, 'countNotice'>,
-    readonly failed: (activityId: string, error: unknown) => void,
+    @Inject(DELIVERY) private readonly delivery: Pick<Delivery, 'enqueue'>,
+    @Inject(ContactLimits) private readonly limits: Pick<ContactLimits, 'countNotice'>,
+    @Inject(LOGGER) private readonly logger: Pick<Log, 'warn'>,
   ) {}
+
+  /** A notice could not even be started. The line contains no address. */
+  failed(activityId: string, err: unknown): void {
+    this.logger.warn({ activityId, err }, 'approvers could not be told of an activity that waits for them');
+  }
 
   /**
    * Returns at once, and never fails the submit. Waiting notices take turns, and strangers of one parent have half of

@@ -1,20 +1,21 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { activityEnvelope, type ActivityEnvelope } from '../wire/envelope.js';
 import type { AnyActivity } from '../activities/define-activity.js';
-import type { PreparePorts } from '../ports/prepare.js';
 import type { ActivityRecord } from '../domain/activity/record.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { hasTimestampObjects } from '../domain/organization/settings.js';
 import type { User } from '../domain/organization/users.js';
 import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
-import type { Driver } from './execute-activity.js';
+import { Driver } from './execute-activity.js';
 import type { SubmitResult } from './pending-request.js';
 import { Meter } from '../domain/steps.js';
-import type { Clock } from '../ports/clock.js';
-import type { DriverMetrics } from '../ports/driver-metrics.js';
-import type { KnownActivities } from '../ports/known-activities.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
+import { KNOWN_ACTIVITIES, type KnownActivities } from '../ports/known-activities.js';
+import { TOKENS, type TokenPort } from '../ports/tokens.js';
 import { toldOnce } from '../decide/refusals.js';
-import type { Registry } from '../decide/registry.js';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 import type { StampedRequest, SubmitRequest } from './read-submit.js';
 
 /** The response to a submit, and the store position that a reader must have passed to see it. */
@@ -34,15 +35,15 @@ type Format = Pick<StampedRequest, 'timestampObjects'>;
  * Builds the caller's view of an activity: from the events just recorded, or from the read model if it was known
  * before.
  */
+@Injectable()
 export class ActivityResponses {
   constructor(
     private readonly driver: Driver,
-    private readonly known: KnownActivities,
-    private readonly registry: Registry,
-    private readonly ports: Pick<PreparePorts, 'tokens'> & {
-      readonly clock: Clock;
-      readonly metrics: Pick<DriverMetrics, 'spent'>;
-    },
+    @Inject(KNOWN_ACTIVITIES) private readonly known: KnownActivities,
+    @Inject(REGISTRY) private readonly registry: Registry,
+    @Inject(TOKENS) private readonly tokens: TokenPort,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
   ) {}
 
   /** Executes the request and builds the response, on one meter. @throws {CoordinatorError} as `Driver.execute` does */
@@ -51,7 +52,7 @@ export class ActivityResponses {
     try {
       return await this.of(await this.driver.execute(request, meter), timestampObjects);
     } finally {
-      this.ports.metrics.spent('submit', meter);
+      this.metrics.spent('submit', meter);
     }
   }
 
@@ -71,7 +72,7 @@ export class ActivityResponses {
     const context = {
       keys,
       rights,
-      now: this.ports.clock.now(),
+      now: this.clock.now(),
       told,
       asSubmitted: isSubmitter && appended !== undefined,
       timestampObjects: timestampObjects || hasTimestampObjects(organization),
@@ -86,7 +87,7 @@ export class ActivityResponses {
     appended: SubmitResult['appended'],
   ): Promise<Readonly<Record<string, unknown>> | undefined> {
     if (!reveal || !result) return undefined;
-    const revealed = await reveal(result, this.ports, appended);
+    const revealed = await reveal(result, { tokens: this.tokens }, appended);
     if (!revealed) throw toldOnce(type, activityId);
     return { ...revealed };
   }

@@ -1,32 +1,21 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { passkeyClaim, type ClaimedIdentifier } from '../domain/organization/claims.js';
 import { claimedIdentity, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import { contactKey } from '../domain/contact-key.js';
 import { isUuid } from '../domain/uuid.js';
-import type { OidcIdentity } from '../ports/oidc.js';
+import { OIDC, type OidcPort } from '../ports/oidc.js';
 import { isAuthProxyKind, type AuthProxy, type AuthProxySettings } from '../domain/organization/auth-proxy.js';
 import { parseStrictJson } from '../wire/strict-json.js';
-import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type { Registry } from '../decide/registry.js';
-
-interface Ports {
-  readonly loader: OrganizationLoader;
-  readonly registry: Registry;
-  /** Waits until the read models have passed a position. */
-  readonly passed: (position: bigint) => Promise<void>;
-  /** The organization of a configuration, as the read models know it. */
-  readonly organizationOfConfig: (configId: string) => string | undefined;
-  readonly isOriginAllowedAnywhere: (origin: string) => boolean;
-  /** Where an identifier leads, as far as anyone may know. */
-  readonly accountOf: (parentId: string, identifier: ClaimedIdentifier) => string | undefined;
-  /** Keys registered under a credential id, the first one first. */
-  readonly keysOfCredentialId: (parentId: string, credentialId: string) => readonly string[];
-  readonly verifyOidc: (token: string) => Promise<OidcIdentity>;
-  readonly stamp: (
-    place: { readonly organizationId: string; readonly vaultId: string },
-    body: string,
-  ) => Promise<string>;
-}
+import { OrganizationLoader } from '../ledger/load-organization.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { PROXY_STAMPS, type ProxyStampPort } from '../ports/proxy-keys.js';
+import { authProxiesModel, isOriginAllowedAnywhere, organizationOfConfig } from '../read-models/auth-proxies.js';
+import { accountOf, claimsModel, keysOfCredentialId } from '../read-models/claims.js';
+import type { Rows } from '../read-models/database.js';
+import { ROWS } from '../read-models/define-query.js';
+import { ReadModelRunner } from '../read-models/runner.js';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 
 /** What an auth proxy learns about a configuration. */
 interface ToldConfiguration {
@@ -37,8 +26,17 @@ interface ToldConfiguration {
 }
 
 /** Serves auth proxies with configurations and stamps: their keys stay here (docs/adr/0019). */
+@Injectable()
 export class AuthProxies {
-  constructor(private readonly ports: Ports) {}
+  constructor(
+    private readonly loader: OrganizationLoader,
+    @Inject(REGISTRY) private readonly registry: Registry,
+    private readonly runner: ReadModelRunner,
+    @Inject(ROWS) private readonly rows: Rows,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(OIDC) private readonly oidc: OidcPort,
+    @Inject(PROXY_STAMPS) private readonly stamps: ProxyStampPort,
+  ) {}
 
   /** A configuration as it is now. @throws {CoordinatorError} NOT_FOUND unless it is enabled */
   async configuration(configId: string, minPosition: bigint): Promise<ToldConfiguration> {
@@ -59,7 +57,7 @@ export class AuthProxies {
       throw new CoordinatorError('PERMISSION_DENIED', `an auth proxy cannot submit \`${shown}\``);
     }
     const { authProxy, organizationId } = await this.enabled(configId, minPosition);
-    return this.ports.stamp({ organizationId, vaultId: authProxy.vaultId }, body);
+    return this.stamps.stamp({ organizationId, vaultId: authProxy.vaultId }, body);
   }
 
   /**
@@ -73,27 +71,28 @@ export class AuthProxies {
     minPosition: bigint,
   ): Promise<string | undefined> {
     const { authProxy, organizationId } = await this.enabled(configId, minPosition);
-    const { accountOf, keysOfCredentialId, verifyOidc } = this.ports;
+    const leadsTo = (identifier: ClaimedIdentifier) =>
+      accountOf(this.rows, organizationId, identifier, this.clock.now());
     switch (filterType) {
       case 'EMAIL':
       case 'PHONE_NUMBER':
-        return accountOf(organizationId, { kind: filterType, value: contactKey(filterValue) });
+        return leadsTo({ kind: filterType, value: contactKey(filterValue) });
       case 'PUBLIC_KEY':
-        return accountOf(organizationId, { kind: filterType, value: filterValue.toLowerCase() });
+        return leadsTo({ kind: filterType, value: filterValue.toLowerCase() });
       case 'CREDENTIAL_ID': {
         // Nobody else could know the id when the passkey was created, so the first key is the passkey's own.
-        const [publicKey] = keysOfCredentialId(organizationId, filterValue);
-        return publicKey === undefined ? undefined : accountOf(organizationId, passkeyClaim(filterValue, publicKey));
+        const [publicKey] = keysOfCredentialId(this.rows, organizationId, filterValue);
+        return publicKey === undefined ? undefined : leadsTo(passkeyClaim(filterValue, publicKey));
       }
       case 'OIDC_CLAIMS':
-        return accountOf(organizationId, { kind: 'OIDC', value: claimedIdentity(filterValue) });
+        return leadsTo({ kind: 'OIDC', value: claimedIdentity(filterValue) });
       case 'OIDC_TOKEN': {
-        const identity = await verifyOidc(filterValue);
-        const own = accountOf(organizationId, { kind: 'OIDC', value: oauthIdentity(identity) });
+        const identity = await this.oidc.verify(filterValue, 'registration');
+        const own = leadsTo({ kind: 'OIDC', value: oauthIdentity(identity) });
         const { verifiedEmail, audience } = identity;
         const { socialLinkingClientIds = [] } = authProxy.settings;
         if (own !== undefined || verifiedEmail === undefined || !socialLinkingClientIds.includes(audience)) return own;
-        return accountOf(organizationId, { kind: 'EMAIL', value: contactKey(verifiedEmail) });
+        return leadsTo({ kind: 'EMAIL', value: contactKey(verifiedEmail) });
       }
       default:
         throw invalidField(
@@ -123,12 +122,17 @@ export class AuthProxies {
 
   /** Whether any configuration allows an origin: a preflight request does not name its configuration. */
   async allowsOrigin(origin: string, minPosition: bigint): Promise<boolean> {
-    await this.ports.passed(minPosition);
-    return this.ports.isOriginAllowedAnywhere(origin);
+    await this.passed(minPosition);
+    return isOriginAllowedAnywhere(this.rows, origin);
+  }
+
+  /** Waits until the read models have passed a position. */
+  private passed(position: bigint): Promise<void> {
+    return this.runner.current(position, authProxiesModel, claimsModel);
   }
 
   private isForwarded(type: string): boolean {
-    const version = this.ports.registry.versions.get(type);
+    const version = this.registry.versions.get(type);
     return version !== undefined && isAuthProxyKind(version.kind);
   }
 
@@ -137,11 +141,11 @@ export class AuthProxies {
     minPosition: bigint,
   ): Promise<{ authProxy: AuthProxy; organizationId: string; organizationName: string }> {
     if (!isUuid(configId)) throw invalidField('configId', 'must be a UUID');
-    await this.ports.passed(minPosition);
-    const organizationId = this.ports.organizationOfConfig(configId.toLowerCase());
+    await this.passed(minPosition);
+    const organizationId = organizationOfConfig(this.rows, configId.toLowerCase());
     if (organizationId !== undefined) {
       // The read models only say where to look; the stream says what is true now.
-      const { organization } = await this.ports.loader.recorded(organizationId);
+      const { organization } = await this.loader.recorded(organizationId);
       const { authProxy, name: organizationName } = organization;
       if (authProxy?.configId === configId.toLowerCase()) return { authProxy, organizationId, organizationName };
     }

@@ -1,29 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Inject, Injectable } from '@nestjs/common';
 import { organizationStream } from '../domain/organization/organization.js';
-import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
-import type { ChildIndex, ParentRecord } from '../ports/child-index.js';
+import { EVENT_STORE, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
+import { LOGGER, type Log } from '../logging/logger.js';
+import { CHILD_INDEX, type ChildIndex, type ParentRecord } from '../ports/child-index.js';
 import { foundChild, recordedChild, type RecordedChild } from '../decide/found-organization.js';
-
-interface Reports {
-  /** Founding failed; it is retried when someone asks for the sub-organization, and at the next start. */
-  failed(organizationId: string, error: unknown): void;
-  /** A founding that a crash had interrupted was completed. */
-  finished(organizationId: string): void;
-}
 
 /** Foundings that a sweep completes before it pauses, and the pause in milliseconds. */
 const rest = { every: 100, ms: 10 };
 
 /** Ensures that exactly those sub-organizations exist that their parents have recorded. */
+@Injectable()
 export class Children {
   private readonly owed = new Map<string, RecordedChild>();
   /** Position of the last founding that `finish` completed: no caller of a query can name it. */
   finishedUpTo = -1n;
 
   constructor(
-    private readonly store: EventStore,
-    private readonly lookUps: ChildIndex,
-    private readonly reports: Reports,
+    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(CHILD_INDEX) private readonly lookUps: ChildIndex,
+    @Inject(LOGGER) private readonly logger: Pick<Log, 'warn' | 'error'>,
   ) {}
 
   /** Writes the stream of a sub-organization; returns its position. @throws {StoreUnavailable} to be retried later */
@@ -33,10 +29,11 @@ export class Children {
       const position = await foundChild(this.store, child);
       this.owed.delete(subOrganizationId);
       return position;
-    } catch (error) {
+    } catch (err) {
+      // Retried when someone asks for the sub-organization, and at the next start.
       this.owed.set(subOrganizationId, child);
-      this.reports.failed(subOrganizationId, error);
-      throw error;
+      this.logger.error({ organizationId: subOrganizationId, err }, 'a sub-organization could not be founded yet');
+      throw err;
     }
   }
 
@@ -47,7 +44,7 @@ export class Children {
     if (child?.subOrganizationId !== organizationId) return false;
     const position = await this.found(child);
     if (position > this.finishedUpTo) this.finishedUpTo = position;
-    this.reports.finished(organizationId);
+    this.logger.warn({ organizationId }, 'a sub-organization was left behind unfounded, and is founded now');
     return true;
   }
 

@@ -1,33 +1,14 @@
-import {
-  claimStream,
-  type ClaimedIdentifier,
-  type ClaimEvent,
-  type DueClaim,
-  type FirstClaim,
-} from '../domain/organization/claims.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { claimStream, type ClaimEvent, type DueClaim, type FirstClaim } from '../domain/organization/claims.js';
 import { verifyChain, type EventMetadata } from '../ledger/chain.js';
-import { WrongRevision, type Appended, type EventStore } from '../ledger/event-store.js';
+import { EVENT_STORE, WrongRevision, type Appended, type EventStore } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
-import type { Clock } from '../ports/clock.js';
-
-/** Queries of the read model of claims. */
-interface KnownClaims {
-  /** Proofs without a place in the order yet, in recorded order. */
-  due(most: number): readonly DueClaim[];
-  first(parentId: string, identifier: ClaimedIdentifier): FirstClaim | undefined;
-  /** Revision of the last record in the parent's claims that the rows include; -1 for none. */
-  revision(parentId: string): number;
-}
-
-interface Ports {
-  readonly known: KnownClaims;
-  readonly store: EventStore;
-  readonly clock: Clock;
-  /** Resolves once the rows include everything up to the position. @throws after waiting too long */
-  readonly passed: (position: bigint) => Promise<void>;
-  /** Recording failed for now; the next run retries. */
-  readonly failed: (error: unknown) => void;
-}
+import { LOGGER, type Log } from '../logging/logger.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { claimsModel, claimsRevision, dueClaims, firstClaim } from '../read-models/claims.js';
+import type { Rows } from '../read-models/database.js';
+import { ROWS } from '../read-models/define-query.js';
+import { ReadModelRunner } from '../read-models/runner.js';
 
 /** Most proofs recorded in one append. */
 const mostAtOnce = 256;
@@ -37,12 +18,19 @@ const mostAtOnce = 256;
  * sub-organizations from the rows, in recorded order, and appends them to the stream of the parent's claims. After a
  * crash, it continues where the rows say.
  */
+@Injectable()
 export class ClaimRecorder {
   private working: Promise<void> | undefined;
   private hasNews = false;
   private isClosed = false;
 
-  constructor(private readonly ports: Ports) {}
+  constructor(
+    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(ROWS) private readonly rows: Rows,
+    @Inject(ReadModelRunner) private readonly runner: Pick<ReadModelRunner, 'current'>,
+    @Inject(LOGGER) private readonly logger: Pick<Log, 'warn'>,
+  ) {}
 
   /** Called when something new may be due. */
   look(): void {
@@ -61,7 +49,7 @@ export class ClaimRecorder {
     try {
       while (this.hasNews && !this.isClosed) {
         this.hasNews = false;
-        const due = this.ports.known.due(mostAtOnce);
+        const due = dueClaims(this.rows, mostAtOnce);
         for (const parentId of new Set(due.map((one) => one.parentId))) {
           await this.record(
             parentId,
@@ -70,15 +58,15 @@ export class ClaimRecorder {
         }
         if (due.length === mostAtOnce) this.hasNews = true;
       }
-    } catch (error) {
-      this.ports.failed(error);
+    } catch (err) {
+      this.logger.warn({ err }, 'the order of claims was not recorded; the next event brings it up again');
     }
   }
 
   private async record(parentId: string, due: readonly DueClaim[]): Promise<void> {
-    const { known: claims, store, clock } = this.ports;
+    const { store, clock } = this;
     const stream = claimStream(parentId);
-    const known = claims.revision(parentId);
+    const known = claimsRevision(this.rows, parentId);
     let tail = { ...emptyTail, revision: known, at: 0, position: -1n };
     for await (const event of store.read(stream, Math.max(known, 0))) {
       const { hash, at } = event.metadata as EventMetadata;
@@ -90,7 +78,7 @@ export class ClaimRecorder {
     if (tail.revision > known) return this.again(parentId, tail);
     const at = Math.max(clock.now(), tail.at);
     const type: ClaimEvent['type'] = 'ClaimProved';
-    const facts = inOrder(claims, parentId, due).map((data) => ({
+    const facts = inOrder(this.rows, parentId, due).map((data) => ({
       type,
       data,
       metadata: { at, $correlationId: data.organizationId, $causationId: data.ownerId },
@@ -106,19 +94,19 @@ export class ClaimRecorder {
 
   /** What has reached the rows in the meantime is not recorded twice. */
   private async again(parentId: string, recorded: Appended): Promise<void> {
-    await this.ports.passed(recorded.position);
+    await this.runner.current(recorded.position, claimsModel);
     // If the read model has stopped, the same would be recorded forever.
-    if (this.ports.known.revision(parentId) < recorded.revision) throw new Error('the read model has stopped');
+    if (claimsRevision(this.rows, parentId) < recorded.revision) throw new Error('the read model has stopped');
     this.hasNews = true;
   }
 }
 
 /** The records of proofs, each with its place in the order. */
-function inOrder(claims: KnownClaims, parentId: string, due: readonly DueClaim[]): ClaimEvent['data'][] {
+function inOrder(rows: Rows, parentId: string, due: readonly DueClaim[]): ClaimEvent['data'][] {
   const firsts = new Map<string, FirstClaim | undefined>();
   return due.map(({ kind, value, organizationId, ref, by }) => {
     const key = `${kind} ${value}`;
-    const first = firsts.has(key) ? firsts.get(key) : claims.first(parentId, { kind, value });
+    const first = firsts.has(key) ? firsts.get(key) : firstClaim(rows, parentId, { kind, value });
     // The key has named an organization other than the one that it was led to.
     const isAbove =
       by === 'request' &&

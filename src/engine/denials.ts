@@ -1,10 +1,12 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { denialStream, longestDeniedMessage, type DenialBasis, type DenialEvent } from '../domain/activity/denial.js';
 import type { CoordinatorError } from '../domain/errors.js';
 import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { appendWithRetry } from '../ledger/append-with-retry.js';
-import type { EventStore } from '../ledger/event-store.js';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { emptyTail } from '../ledger/seal.js';
-import type { Clock } from '../ports/clock.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { KNOWN_ACTIVITIES, type KnownActivities } from '../ports/known-activities.js';
 import { PolicyDenial } from '../decide/refusals.js';
 import { storeRefusal } from '../ledger/store-refusals.js';
 import type { SubmitRequest } from './read-submit.js';
@@ -45,14 +47,14 @@ export interface Deniable {
  * Records denied requests in a stream of their own that is never folded: an auditor must be able to see them, and
  * nobody must be able to fill an organization's history by being refused.
  */
+@Injectable()
 export class DenialLog {
   private readonly streams = new Map<string, DenialStream>();
 
-  /** @param lastKnown revision of an organization's last denial known for certain; -1 for none */
   constructor(
-    private readonly store: EventStore,
-    private readonly clock: Clock,
-    private readonly lastKnown: (organizationId: string) => number = () => -1,
+    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(KNOWN_ACTIVITIES) private readonly known: Pick<KnownActivities, 'lastDenial'> = { lastDenial: () => -1 },
   ) {}
 
   /** Number of organizations remembered. */
@@ -173,7 +175,7 @@ export class DenialLog {
   /** Reads from the last known denial, because there may be years of them. */
   private async catchUp(organizationId: string, name: string, stream: DenialStream): Promise<void> {
     if (stream.revision !== -2) return;
-    const from = Math.max(0, this.lastKnown(organizationId));
+    const from = Math.max(0, this.known.lastDenial(organizationId));
     stream.revision = -1;
     for await (const event of this.store.read(name, from)) {
       const isFirst = stream.revision < 0 && event.revision > 0;

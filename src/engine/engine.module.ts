@@ -6,43 +6,35 @@ import { REGISTRY, buildRegistry, type Registry } from '../decide/registry.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { VoteNotices } from '../delivery/vote-notices.js';
 import { mailVoteRequests } from '../delivery/vote-request-mails.js';
-import { CONFIG } from '../http/config.token.js';
-import { MetricsModule } from '../http/metrics.module.js';
-import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
+import { CONFIG } from '../config/config.token.js';
+import { MetricsModule } from '../metrics/metrics.module.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
-import { LedgerModule } from '../ledger/ledger.module.js';
-import { HISTORY, type HistoryOptions } from '../ledger/history-options.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { OidcModule } from '../oidc/oidc.module.js';
-import { CLAIMS, type Claims } from '../ports/claims.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
-import { ROWS } from '../read-models/define-query.js';
 import { KNOWN_ACTIVITIES, type KnownActivities } from '../ports/known-activities.js';
-import { OIDC, type OidcPort } from '../ports/oidc.js';
 import { COUNTERS, type PasskeyCounters } from '../ports/passkeys.js';
 import { PROOF_SIGNER, type ProofSigner } from '../ports/proof-signer.js';
 import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
-import type { Rows } from '../read-models/database.js';
-import { denialsRevision } from '../read-models/denials.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { TaskPool } from '../threads/task-pool.js';
 import { VaultDestroyer } from '../vault/destroy-vaults.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { ActivityResponses } from './activity-responses.js';
 import { CastVoteHandler } from './cast-vote.js';
 import { Children } from './children.js';
-import { ChildrenModule } from './children.module.js';
 import { DenialLog } from './denials.js';
 import { Driver } from './execute-activity.js';
 import type { CoordinatorPorts } from './pending-request.js';
 import { OrganizationLookup } from './organization-lookup.js';
-import { PREPARE, PrepareModule } from './prepare.module.js';
+import { OrganizationsModule } from './organizations.module.js';
+import { PreparationPorts } from './preparation-ports.js';
+import { PrepareModule } from './prepare.module.js';
 import { QueryReaders } from './query-readers.js';
-import { coordinatorTasks, QueryTasks, type CoordinatorPool } from './query-tasks.js';
+import { CoordinatorPool, QueryTasks } from './query-tasks.js';
 import { ReadSessions } from './read-sessions.js';
 import { ReadingTasks } from './reading-tasks.js';
-import { LIMITS, RunQueryHandler } from './run-query.js';
+import { RunQueryHandler } from './run-query.js';
 import { SubmitActivityHandler } from './submit-activity.js';
 
 const VOTES_WANTED = Symbol('VotesWanted');
@@ -51,9 +43,8 @@ const VOTES_WANTED = Symbol('VotesWanted');
 @Module({
   imports: [
     CqrsModule.forRoot(),
-    LedgerModule,
+    OrganizationsModule,
     ReadModelsModule,
-    ChildrenModule,
     PrepareModule,
     OidcModule,
     DeliveryModule,
@@ -61,22 +52,11 @@ const VOTES_WANTED = Symbol('VotesWanted');
     MetricsModule,
   ],
   providers: [
-    { provide: REGISTRY, useFactory: () => buildRegistry(activities) },
-    { provide: LIMITS, inject: [CONFIG], useFactory: ({ limits }: Config) => limits },
-    { provide: TaskPool, useFactory: (): CoordinatorPool => new TaskPool(coordinatorTasks) },
-    { provide: ReadingTasks, inject: [TaskPool], useFactory: (pool: CoordinatorPool) => new ReadingTasks(pool) },
-    {
-      provide: QueryTasks,
-      inject: [TaskPool, EVENT_STORE, ROWS, HISTORY],
-      useFactory: (pool: CoordinatorPool, store: EventStore, rows: Rows, { stateFolder }: HistoryOptions) =>
-        new QueryTasks(pool, { store, rows, ...(stateFolder === undefined ? {} : { stateFolder }) }),
-    },
-    {
-      provide: DenialLog,
-      inject: [EVENT_STORE, CLOCK, ROWS],
-      useFactory: (store: EventStore, clock: Clock, rows: Rows) =>
-        new DenialLog(store, clock, (organizationId) => denialsRevision(rows, organizationId)),
-    },
+    { provide: REGISTRY, useValue: buildRegistry(activities) },
+    CoordinatorPool,
+    ReadingTasks,
+    QueryTasks,
+    DenialLog,
     {
       provide: VOTES_WANTED,
       inject: [CONFIG, VoteNotices, OrganizationLoader],
@@ -98,7 +78,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
         CLOCK,
         RANDOMNESS,
         PROOF_SIGNER,
-        PREPARE,
+        PreparationPorts,
         Children,
         VaultDestroyer,
         VOTES_WANTED,
@@ -116,7 +96,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
         clock: Clock,
         randomness: Randomness,
         proofs: ProofSigner,
-        prepare: CoordinatorPorts['prepare'],
+        preparation: PreparationPorts,
         children: Children,
         shredder: VaultDestroyer,
         votesWanted: CoordinatorPorts['votesWanted'],
@@ -135,7 +115,7 @@ const VOTES_WANTED = Symbol('VotesWanted');
           proofs,
           passkeyOrigins,
           limits,
-          prepare,
+          prepare: (attempt) => preparation.for(attempt),
           children,
           shred: (vaultId) => shredder.shred(vaultId),
           ...(votesWanted ? { votesWanted } : {}),
@@ -144,43 +124,14 @@ const VOTES_WANTED = Symbol('VotesWanted');
           isReadOnly: restored,
         }),
     },
-    {
-      provide: ActivityResponses,
-      inject: [Driver, KNOWN_ACTIVITIES, REGISTRY, KEYRING, CLOCK, DRIVER_METRICS],
-      useFactory: (
-        driver: Driver,
-        known: KnownActivities,
-        registry: Registry,
-        { tokens }: OpenKeyring,
-        clock: Clock,
-        metrics: DriverMetrics,
-      ) => new ActivityResponses(driver, known, registry, { tokens, clock, metrics }),
-    },
-    {
-      provide: OrganizationLookup,
-      inject: [OrganizationLoader, CLAIMS, KEYRING, OIDC, CLOCK],
-      useFactory: (loader: OrganizationLoader, claims: Claims, { tokens }: OpenKeyring, oidc: OidcPort, clock: Clock) =>
-        new OrganizationLookup({ loader, claims, tokens, oidc, clock }),
-    },
-    {
-      provide: QueryReaders,
-      inject: [CONFIG, OrganizationLoader, OrganizationLookup, KEYRING, COUNTERS, CLOCK],
-      useFactory: (
-        { passkeyOrigins }: Config,
-        loader: OrganizationLoader,
-        lookup: OrganizationLookup,
-        { tokens }: OpenKeyring,
-        counters: PasskeyCounters,
-        clock: Clock,
-      ) => {
-        const sessions = new ReadSessions({ loader, tokens, clock });
-        return new QueryReaders({ loader, lookup, sessions, clock, counters, passkeyOrigins });
-      },
-    },
+    ActivityResponses,
+    OrganizationLookup,
+    ReadSessions,
+    QueryReaders,
     SubmitActivityHandler,
     CastVoteHandler,
     RunQueryHandler,
   ],
-  exports: [REGISTRY, Driver, TaskPool],
+  exports: [REGISTRY, Driver, CoordinatorPool],
 })
 export class EngineModule {}

@@ -1,5 +1,6 @@
-import type { OidcPort } from '../ports/oidc.js';
-import type { TokenPort } from '../ports/tokens.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { OIDC, type OidcPort } from '../ports/oidc.js';
+import { TOKENS, type TokenPort } from '../ports/tokens.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkIssuedSinceMend } from '../domain/organization/clock-mends.js';
@@ -12,22 +13,14 @@ import { contactKey } from '../domain/contact-key.js';
 import type { AttestedStamp } from '../stamps/attested.js';
 import type { Stamp, WebAuthnStamp } from '../stamps/verify.js';
 import { isSignedByPasskey } from '../stamps/webauthn.js';
-import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type { Claims } from '../ports/claims.js';
-import type { Clock } from '../ports/clock.js';
+import { OrganizationLoader } from '../ledger/load-organization.js';
+import { CLAIMS, type Claims } from '../ports/claims.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
 import { checkStampTaken } from '../decide/caller.js';
 import { credentialConflict } from '../decide/refusals.js';
 import { submittersOf } from '../decide/submitters.js';
 import type { SubmitRequest } from './read-submit.js';
 import { attestedUser } from '../decide/resolve-caller.js';
-
-interface Ports {
-  readonly loader: OrganizationLoader;
-  readonly claims: Claims;
-  readonly tokens: Pick<TokenPort, 'verifyVerification'>;
-  readonly oidc: OidcPort;
-  readonly clock: Clock;
-}
 
 /** The organization of a request, and why, if its body does not name it. */
 interface Place {
@@ -39,8 +32,15 @@ interface Place {
  * Finds the organization of a request whose body names the parent, because people who log in may not know their
  * sub-organization; and what the token of an attested stamp proves (docs/protocol.md, attested stamps and who may stamp what).
  */
+@Injectable()
 export class OrganizationLookup {
-  constructor(private readonly ports: Ports) {}
+  constructor(
+    private readonly loader: OrganizationLoader,
+    @Inject(CLAIMS) private readonly claims: Claims,
+    @Inject(TOKENS) private readonly tokens: Pick<TokenPort, 'verifyVerification'>,
+    @Inject(OIDC) private readonly oidc: OidcPort,
+    @Inject(CLOCK) private readonly clock: Clock,
+  ) {}
 
   /**
    * The submit in the organization where its credential lives, with what was attested. `position` is what the read
@@ -52,7 +52,7 @@ export class OrganizationLookup {
     // Before anything is asked of its token; other kinds are refused in their turn.
     if (stamp.kind === 'attested') checkStampTaken(stamp, request.version);
     if (submittersOf(request.version.definition).names === 'the-organization') return request;
-    const { organization } = await this.ports.loader.load(organizationId);
+    const { organization } = await this.loader.load(organizationId);
     if (stamp.kind !== 'attested') return { ...request, ...(await this.placeOf(stamp, organization, position)) };
     const attestation = await this.attestationOf(stamp, organization, position);
     checkIssuer(attestation, organization);
@@ -79,7 +79,7 @@ export class OrganizationLookup {
     if (!own) return this.home(organization, claim, position);
     return this.unlessEarlier(organization, own, claim, position, (child) => {
       const theirs = apiKeyOf(child, publicKey);
-      return theirs && !isExpired(theirs, this.ports.clock.now()) ? theirs : undefined;
+      return theirs && !isExpired(theirs, this.clock.now()) ? theirs : undefined;
     });
   }
 
@@ -94,7 +94,7 @@ export class OrganizationLookup {
       );
     }
     // Anyone can register someone else's credential id under another key.
-    const keys = await this.ports.claims.keysOfCredentialId(organizationId, credentialId, position);
+    const keys = await this.claims.keysOfCredentialId(organizationId, credentialId, position);
     for (const publicKey of keys) {
       if (await isSignedByPasskey(stamp, publicKey)) {
         return this.home(named, passkeyClaim(credentialId, publicKey), position);
@@ -116,10 +116,10 @@ export class OrganizationLookup {
   ): Promise<Place> {
     const { organizationId, parentOrganizationId } = organization;
     if (parentOrganizationId !== undefined) return { organizationId };
-    const { rule, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
+    const { rule, organizationIds } = await this.claims.whereItLeads(organizationId, identifier, position);
     const [home] = organizationIds;
     if (rule !== 'proof' || home === undefined) return { organizationId };
-    const theirs = ofChild((await this.ports.loader.load(home)).organization);
+    const theirs = ofChild((await this.loader.load(home)).organization);
     if (!theirs || theirs.createdAt >= own.createdAt) return { organizationId };
     return { organizationId: home, found: { parentOrganizationId: organizationId, rule } };
   }
@@ -131,7 +131,7 @@ export class OrganizationLookup {
   ): Promise<Place> {
     // Only a parent has sub-organizations to search.
     if (parentOrganizationId !== undefined) return { organizationId };
-    const { rule, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
+    const { rule, organizationIds } = await this.claims.whereItLeads(organizationId, identifier, position);
     const [home, ...more] = organizationIds;
     if (more.length > 0) {
       throw credentialConflict(`more than one sub-organization of \`${organizationId}\` has this credential`);
@@ -145,7 +145,7 @@ export class OrganizationLookup {
     organization: OrganizationView,
     position: bigint,
   ): Promise<Attestation> {
-    const { tokens, oidc, clock } = this.ports;
+    const { tokens, oidc, clock } = this;
     if (attestedBy === 'STAMP_ATTESTED_SCHEME_P256_OIDC') {
       await this.checkIssuerKnown(oidc.claimedIssuer(token), organization, position);
       const { issuer, audience, subject, namesOtherClients } = await oidc.verify(token, { login: { publicKey } });
@@ -170,7 +170,7 @@ export class OrganizationLookup {
     const { organizationId: issuerId, publicKey: _key, toldAgain: _again, clockMends, ...proved } = claims;
     // Another issuer is refused by `checkIssuer`.
     const isOwn = issuerId === organization.organizationId;
-    const issuer = isOwn ? organization : (await this.ports.loader.parentOf(organization))?.organization;
+    const issuer = isOwn ? organization : (await this.loader.parentOf(organization))?.organization;
     if (issuer?.organizationId === issuerId) checkIssuedSinceMend('verificationToken', clockMends, issuer);
     return { kind: 'contact', organizationId: issuerId, ...proved };
   }
@@ -183,7 +183,7 @@ export class OrganizationLookup {
     const { organizationId, oauthOwners, parentOrganizationId } = organization;
     const prefix = identitiesOfIssuer(issuer);
     for (const identity of oauthOwners.keys()) if (identity.startsWith(prefix)) return;
-    const { claims } = this.ports;
+    const { claims } = this;
     if (parentOrganizationId === undefined && (await claims.knowsIssuer(organizationId, issuer, position))) return;
     throw new CoordinatorError(
       'UNAUTHENTICATED',

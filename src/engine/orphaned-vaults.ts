@@ -1,35 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Inject, Injectable } from '@nestjs/common';
 import { organizationStream } from '../domain/organization/organization.js';
 import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
-import type { EventStore } from '../ledger/event-store.js';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { attemptEndsMs } from './attempts.js';
-import type { Clock } from '../ports/clock.js';
-
-/** A vault that no known event names. */
-export interface UnnamedVault {
-  readonly vaultId: string;
-  readonly organizationId: string;
-  readonly revision: number;
-  readonly at: number;
-}
-
-interface Ports {
-  readonly store: EventStore;
-  readonly clock: Clock;
-  /** Vaults from attempts between two times (milliseconds since the epoch, the first exclusive), latest first. */
-  readonly unnamed: (after: number, until: number) => Iterable<UnnamedVault>;
-  /** Whether this process may still record something that names the vault. */
-  readonly isLive: (vaultId: string) => boolean;
-  readonly vault: { isThere(vaultId: string): Promise<boolean>; shred(vaultId: string): Promise<void> };
-  readonly reports: {
-    /** A crash left it behind, or a store whose response never came. */
-    swept(vaultId: string, organizationId: string): void;
-    /** The next sweep retries it. */
-    failed(vaultId: string, error: unknown): void;
-    stopped(error: unknown): void;
-  };
-  readonly intervalMs?: number;
-}
+import { LOGGER, type Log } from '../logging/logger.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { InstallationIndex } from '../read-models/indexes.js';
+import type { UnnamedVault } from '../read-models/unnamed-vaults.js';
+import { Vault } from '../vault/vault.js';
+import { Driver } from './execute-activity.js';
 
 /** Age at which a vault that nothing names is examined, in milliseconds. */
 const lostAfterMs = 60 * 60_000;
@@ -45,6 +25,7 @@ const goneInARow = 10_000;
  * Destroys secrets that attempts have sealed and no decision names: after a crash, or if a store did not report the
  * outcome of an append. Only once it is certain that none ever will (R7).
  */
+@Injectable()
 export class OrphanedVaults {
   private readonly stopping = new AbortController();
   /** Examined, but still undecided. */
@@ -52,22 +33,32 @@ export class OrphanedVaults {
   private lookedUntil = -Infinity;
   private working: Promise<void> = Promise.resolve();
 
-  constructor(private readonly ports: Ports) {}
+  constructor(
+    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(InstallationIndex) private readonly index: Pick<InstallationIndex, 'unnamedVaults'>,
+    @Inject(Driver) private readonly driver: Pick<Driver, 'isLive'>,
+    @Inject(Vault) private readonly vault: Pick<Vault, 'isThere' | 'shred'>,
+    @Inject(LOGGER) private readonly logger: Pick<Log, 'warn' | 'error'>,
+  ) {}
 
   /** Sweeps once `ready` has resolved, and at intervals after that. */
   start(ready: (signal: AbortSignal) => Promise<void>): void {
-    const { reports, intervalMs: every = intervalMs } = this.ports;
     const { signal } = this.stopping;
     const run = async () => {
       await ready(signal);
       while (!signal.aborted) {
-        await this.sweep().catch(reports.stopped);
-        await pause(every, undefined, { signal, ref: false });
+        await this.sweep().catch((err: unknown) => this.stopped(err));
+        await pause(intervalMs, undefined, { signal, ref: false });
       }
     };
-    this.working = run().catch((error: unknown) => {
-      if (!signal.aborted) reports.stopped(error);
+    this.working = run().catch((err: unknown) => {
+      if (!signal.aborted) this.stopped(err);
     });
+  }
+
+  private stopped(err: unknown): void {
+    this.logger.error({ err }, 'not all vaults were looked at; the next sweep does so again');
   }
 
   async close(): Promise<void> {
@@ -78,13 +69,12 @@ export class OrphanedVaults {
   /** Examines everything that has become old enough since the last sweep, and the undecided ones again. */
   async sweep(): Promise<void> {
     const { signal } = this.stopping;
-    const { clock, unnamed } = this.ports;
-    const until = clock.now() - lostAfterMs;
+    const until = this.clock.now() - lostAfterMs;
     const doubtful = [...this.doubtful.values()];
     this.doubtful.clear();
     let asked = 0;
     let gone = 0;
-    for (const vaults of [doubtful, unnamed(this.lookedUntil, until)]) {
+    for (const vaults of [doubtful, this.index.unnamedVaults(this.lookedUntil, until)]) {
       for (const one of vaults) {
         if (signal.aborted || gone === goneInARow) break;
         if (++asked % rest.every === 0) await pause(rest.ms, undefined, { signal, ref: false });
@@ -96,7 +86,7 @@ export class OrphanedVaults {
 
   /** Whether it was already gone. */
   private async look(one: UnnamedVault): Promise<boolean> {
-    const { vault, reports } = this.ports;
+    const { vault } = this;
     const { vaultId, organizationId } = one;
     try {
       if (!(await vault.isThere(vaultId))) return true;
@@ -104,10 +94,10 @@ export class OrphanedVaults {
       if (fate === 'open') this.doubtful.set(vaultId, one);
       if (fate !== 'lost') return false;
       await vault.shred(vaultId);
-      reports.swept(vaultId, organizationId);
-    } catch (error) {
+      this.logger.warn({ vaultId, organizationId }, 'a vault that no decision names was left behind, and is shredded');
+    } catch (err) {
       this.doubtful.set(vaultId, one);
-      reports.failed(vaultId, error);
+      this.logger.error({ err, vaultId }, 'a vault that no decision names could not be looked at');
     }
     return false;
   }
@@ -117,8 +107,8 @@ export class OrphanedVaults {
    * @throws {BrokenChain} if it is damaged: an altered event may have named the vault
    */
   private async fateOf({ vaultId, organizationId, revision, at }: UnnamedVault): Promise<'named' | 'lost' | 'open'> {
-    const { store, isLive } = this.ports;
-    if (isLive(vaultId)) return 'open';
+    const { store, driver } = this;
+    if (driver.isLive(vaultId)) return 'open';
     // If nobody else writes to the store, an attempt that is not this process's own belongs to nobody.
     let isPast = store.exclusive;
     let isEmpty = revision < 0;

@@ -1,3 +1,8 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Config } from '../config/config.js';
+import { CONFIG } from '../config/config.token.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { COUNTERS, type PasskeyCounters } from '../ports/passkeys.js';
 import { checkMayRead } from '../decide/caller.js';
 import { checkParentsTime, readingTime } from '../decide/decision-time.js';
 import { attestedElsewhere } from '../decide/refusals.js';
@@ -6,13 +11,13 @@ import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
 import { apiKeyOf } from '../domain/organization/credentials-of-users.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
-import type { OrganizationLoader } from '../ledger/load-organization.js';
+import { OrganizationLoader } from '../ledger/load-organization.js';
 import type { AnyQuery } from '../read-models/index.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
 import { checkCounter, signingKey, verifyPasskey, type PasskeyPorts } from './passkeys.js';
-import type { Reader, ReadSessions } from './read-sessions.js';
-import type { OrganizationLookup } from './organization-lookup.js';
+import { ReadSessions, type Reader } from './read-sessions.js';
+import { OrganizationLookup } from './organization-lookup.js';
 import type { OnKnown } from './read-submit.js';
 
 /** A query as received, and who sends it. The stamp's signature over `body` has been verified, except a passkey's. */
@@ -24,15 +29,21 @@ export interface QueryRequest {
   readonly timestampObjects?: boolean;
 }
 
-interface Ports extends PasskeyPorts {
-  readonly loader: OrganizationLoader;
-  readonly lookup: Pick<OrganizationLookup, 'placeOf'>;
-  readonly sessions: ReadSessions;
-}
-
 /** Finds who sends a query, and whether they may. */
+@Injectable()
 export class QueryReaders {
-  constructor(private readonly ports: Ports) {}
+  private readonly passkeyPorts: PasskeyPorts;
+
+  constructor(
+    private readonly loader: OrganizationLoader,
+    private readonly lookup: OrganizationLookup,
+    private readonly sessions: ReadSessions,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(COUNTERS) private readonly counters: PasskeyCounters,
+    @Inject(CONFIG) { passkeyOrigins }: Pick<Config, 'passkeyOrigins'>,
+  ) {
+    this.passkeyPorts = { passkeyOrigins, clock, counters };
+  }
 
   /**
    * A full history shows who did what and when, so only members of the root quorum may read it, and with their own key.
@@ -48,7 +59,7 @@ export class QueryReaders {
       new CoordinatorError('PERMISSION_DENIED', `query ${path}: ${why}`, { category: 'REQUEST_NOT_AUTHORIZED' });
     if (kind === 'session') throw refuse('requires a stamp: a read-only session cannot read whole histories');
     const { organizationId, parentOrganizationId } = organization;
-    const parent = (await this.ports.loader.parentOf(organization))?.organization;
+    const parent = (await this.loader.parentOf(organization))?.organization;
     const home = caller.organizationId === organizationId ? organization : parent;
     const { userId } = caller.user;
     if (!home?.rootQuorum.userIds.includes(userId)) {
@@ -70,32 +81,28 @@ export class QueryReaders {
   ): Promise<Reader> {
     if (by.kind === 'attested') throw attestedElsewhere(`query ${path}`);
     if (by.kind === 'session') {
-      const { organization, caller } = await this.ports.sessions.callerOf(
-        by.token,
-        name,
-        whereTheCredentialLives === true,
-      );
+      const { organization, caller } = await this.sessions.callerOf(by.token, name, whereTheCredentialLives === true);
       checkAuthProxyQuery(organization, caller.user.userId, path);
       return { organization, caller };
     }
-    const { organization: named } = await this.ports.loader.load(name);
+    const { organization: named } = await this.loader.load(name);
     const organization = whereTheCredentialLives ? await this.home(by, named, minPosition) : named;
     // The organization's own key does not depend on its parent, as long as it counts.
     const key = by.kind === 'api-key' ? apiKeyOf(organization, by.publicKey) : undefined;
-    const isOwn = by.kind === 'api-key' && key !== undefined && !refusalOf(key, by, this.ports.clock.now());
+    const isOwn = by.kind === 'api-key' && key !== undefined && !refusalOf(key, by, this.clock.now());
     const parent =
-      isOwn && readsHistory !== true ? undefined : (await this.ports.loader.parentOf(organization))?.organization;
+      isOwn && readsHistory !== true ? undefined : (await this.loader.parentOf(organization))?.organization;
     // The parent's root quorum reads its sub-organizations' histories: nobody there keeps it out by adding a key of it.
     const isParentsToo = readsHistory === true && parent !== undefined && isOfRootQuorum(by, parent);
     // Read access is decided on the stream's state, so that a revoked credential stops working at once.
-    const now = readingTime(this.ports.clock, organization, parent);
+    const now = readingTime(this.clock, organization, parent);
     const passkeyKey = by.kind === 'webauthn' ? await signingKey(by, { organization, parent }) : undefined;
     const caller = resolveCaller(by, organization, parent, now, { passkeyKey, isParentsToo });
-    if (parent && caller.organizationId !== organization.organizationId) checkParentsTime(this.ports.clock, parent);
+    if (parent && caller.organizationId !== organization.organizationId) checkParentsTime(this.clock, parent);
     checkMayRead(path, caller, organization, parent, now);
     if (by.kind === 'webauthn') {
-      const passkey = await verifyPasskey(by, body, { organization, parent, isParentsToo }, this.ports);
-      checkCounter(passkey, caller, this.ports.counters);
+      const passkey = await verifyPasskey(by, body, { organization, parent, isParentsToo }, this.passkeyPorts);
+      checkCounter(passkey, caller, this.counters);
     }
     return { organization, caller };
   }
@@ -105,10 +112,8 @@ export class QueryReaders {
     named: OrganizationView,
     minPosition: bigint,
   ): Promise<OrganizationView> {
-    const { organizationId } = await this.ports.lookup.placeOf(by, named, minPosition);
-    return organizationId === named.organizationId
-      ? named
-      : (await this.ports.loader.load(organizationId)).organization;
+    const { organizationId } = await this.lookup.placeOf(by, named, minPosition);
+    return organizationId === named.organizationId ? named : (await this.loader.load(organizationId)).organization;
   }
 }
 

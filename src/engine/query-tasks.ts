@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import { Inject, Injectable } from '@nestjs/common';
 import { CoordinatorError } from '../domain/errors.js';
 import { denialStream } from '../domain/activity/denial.js';
 import { organizationStream } from '../domain/organization/organization.js';
@@ -7,9 +8,11 @@ import { Families, type Whose } from '../fairness/families.js';
 import type { LintReport } from '../lab/lint-policies.js';
 import type { LintSubject } from '../lab/lint-subject.js';
 import type { ApproverSets, ApproversTask } from '../lab/approver-sets.js';
-import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
+import { EVENT_STORE, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
 import { storedEvent } from '../ledger/stored-event.js';
+import { HISTORY, type HistoryOptions } from '../ledger/history-options.js';
 import type { Rows } from '../read-models/database.js';
+import { ROWS } from '../read-models/define-query.js';
 import { causesOf, type ListedEvent } from '../read-models/events.js';
 import type { ProofAnswer, ProofQuestion } from '../read-models/explanations.js';
 import { packEvents } from '../read-models/packed-events.js';
@@ -19,16 +22,25 @@ import type { StateAnswer } from '../read-models/states.js';
 import type { WhatIfQuestion, WhatIfResponse } from '../read-models/what-if.js';
 import type { StatesQuery } from '../replay/query-states.js';
 import { EventsForTask } from '../replay/events-over-port.js';
-import type { Kind, RunTask, TaskPool } from '../threads/task-pool.js';
+import { TaskPool, type Kind, type RunTask } from '../threads/task-pool.js';
 import type * as tasks from './tasks.js';
-
-export type CoordinatorPool = TaskPool<typeof tasks>;
 
 /** Memory of each thread of the pool, in MiB. */
 const heapMib = 512;
 
 /** The module of the tasks, and what a thread that does them may have. */
 export const coordinatorTasks = { file: new URL('./tasks.js', import.meta.url), heapMib };
+
+/** A pool whose threads do these tasks. */
+export type PoolOfTasks = TaskPool<typeof tasks>;
+
+/** The threads of a coordinator. */
+@Injectable()
+export class CoordinatorPool extends TaskPool<typeof tasks> {
+  constructor() {
+    super(coordinatorTasks);
+  }
+}
 
 /** Events between two states that are kept: so many are folded in a fraction of a second. */
 const usualEvery = 10_000;
@@ -47,9 +59,7 @@ interface AskedPage {
   readonly now: number;
 }
 
-interface StateOptions extends Pick<StatesQuery, 'steps'> {
-  /** Where states are kept between questions; nowhere unless given. */
-  readonly stateFolder?: string;
+interface StateOptions extends Pick<StatesQuery, 'steps'>, Pick<HistoryOptions, 'stateFolder'> {
   readonly bounds?: NonNullable<StatesQuery['kept']>['bounds'];
   readonly every?: number;
 }
@@ -76,6 +86,7 @@ const longestWhatIfMs = 45_000;
  * waiting. Every method throws {CoordinatorError} RESOURCE_EXHAUSTED if too many of the family wait, UNAVAILABLE if the
  * thread was lost, and {Error} if the history is broken.
  */
+@Injectable()
 export class QueryTasks {
   readonly #store: Pick<EventReader, 'read' | 'head'>;
   readonly #rows: Rows;
@@ -83,8 +94,10 @@ export class QueryTasks {
   readonly #run;
 
   constructor(
-    pool: CoordinatorPool,
-    { store, rows, ...states }: { store: Pick<EventReader, 'read' | 'head'>; rows: Rows } & StateOptions,
+    @Inject(CoordinatorPool) pool: PoolOfTasks,
+    @Inject(EVENT_STORE) store: Pick<EventReader, 'read' | 'head'>,
+    @Inject(ROWS) rows: Rows,
+    @Inject(HISTORY) states: StateOptions,
   ) {
     [this.#store, this.#rows, this.#states] = [store, rows, states];
     const kind = <Name extends keyof typeof tasks>(

@@ -1,4 +1,5 @@
-import type { TokenPort } from '../ports/tokens.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { TOKENS, type TokenPort } from '../ports/tokens.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { mendsOf } from '../domain/organization/clock-mends.js';
 import { isExpired } from '../domain/organization/credentials.js';
@@ -6,17 +7,11 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import { readSessionOf, type ReadSession } from '../domain/read-session.js';
 import { readingTime } from '../decide/decision-time.js';
-import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type { Clock } from '../ports/clock.js';
+import { OrganizationLoader } from '../ledger/load-organization.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
 import { organizationDeleted } from '../decide/refusals.js';
 import { apiKeyCredential, authenticatorCredential } from '../domain/organization/credentials-of-users.js';
 import type { Caller } from '../decide/resolve-caller.js';
-
-interface Ports {
-  readonly loader: OrganizationLoader;
-  readonly tokens: Pick<TokenPort, 'readSessionProved'>;
-  readonly clock: Clock;
-}
 
 /** The reader, and the organization as it was read to identify them. */
 export interface Reader {
@@ -25,8 +20,13 @@ export interface Reader {
 }
 
 /** Finds the reader behind a read-only session (docs/protocol.md, read-only sessions). */
+@Injectable()
 export class ReadSessions {
-  constructor(private readonly ports: Ports) {}
+  constructor(
+    private readonly loader: OrganizationLoader,
+    @Inject(TOKENS) private readonly tokens: Pick<TokenPort, 'readSessionProved'>,
+    @Inject(CLOCK) private readonly clock: Clock,
+  ) {}
 
   /**
    * The user of a session. It reads only the organization that it was created in, and no sub-organization. Decided on
@@ -35,7 +35,7 @@ export class ReadSessions {
    * @throws {CoordinatorError} UNAUTHENTICATED; NOT_FOUND once the organization was deleted
    */
   async callerOf(session: string, organizationId: string, whereTheCredentialLives: boolean): Promise<Reader> {
-    const { loader, tokens, clock } = this.ports;
+    const { loader, tokens, clock } = this;
     const publicHalf = await tokens.readSessionProved(session);
     if (publicHalf === undefined) {
       throw new CoordinatorError('UNAUTHENTICATED', `could not verify the X-Session header: ${makeAnother}`, {

@@ -1,10 +1,11 @@
 import { availableParallelism } from 'node:os';
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import { CoordinatorError } from '../domain/errors.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
 import { unavailable } from '../threads/unavailable.js';
 import { outcomeIn } from '../transactions/between-threads.js';
 import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
-import type { CoordinatorPool } from './query-tasks.js';
+import { CoordinatorPool, type PoolOfTasks } from './query-tasks.js';
 
 /** `decodingSteps` take a second; the rest is for starting a thread, on a busy machine. */
 const longestMs = 30_000;
@@ -14,11 +15,12 @@ const usualThreads = Math.max(1, Math.min(4, availableParallelism() - 1));
  * Reads what takes long in threads. Families of organizations take turns, and none has more than half of the threads while several
  * are waiting. A thread that was lost is not an outcome, and the request may be sent again.
  */
+@Injectable()
 export class ReadingTasks {
   readonly #run;
 
   /** @param threads by default one less than the machine has cores, up to four */
-  constructor(pool: CoordinatorPool, threads = usualThreads) {
+  constructor(@Inject(CoordinatorPool) pool: PoolOfTasks, @Optional() threads = usualThreads) {
     const noun = { one: 'the decoded input', many: 'large transactions and interfaces' };
     this.#run = pool.kind('read', { most: threads, ofFamily: Math.max(1, Math.floor(threads / 2)), longestMs, noun });
   }

@@ -1,8 +1,9 @@
 import { Inject } from '@nestjs/common';
 import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
+import type { Config } from '../config/config.js';
+import { CONFIG } from '../config/config.token.js';
 import { REGISTRY, type Registry } from '../decide/registry.js';
 import type { Caller } from '../decide/resolve-caller.js';
-import type { LimitsOfOperator } from '../domain/organization/limits.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { Meter } from '../domain/steps.js';
 import type { Slot } from '../fairness/fair-slots.js';
@@ -26,9 +27,6 @@ import { Driver } from './execute-activity.js';
 import { QueryReaders, type QueryRequest } from './query-readers.js';
 import { payerPath, QueryScope, type QueryScopePorts } from './query-scope.js';
 import { QueryTasks } from './query-tasks.js';
-
-/** Injects the limits of what is stored, as the operator has set them. */
-export const LIMITS = Symbol('Limits');
 
 /** The JSON of an answer; if it is long, its UTF-8 in parts. */
 export interface WrittenAnswer {
@@ -66,7 +64,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
     tasks: QueryTasks,
     @Inject(OIDC) oidc: OidcPort,
-    @Inject(LIMITS) limits: LimitsOfOperator,
+    @Inject(CONFIG) { limits }: Pick<Config, 'limits'>,
   ) {
     const readable = () => this.runner.readable(this.rows);
     this.ports = { registry, store, loader, readers, driver, tasks, oidc, limits, readable };

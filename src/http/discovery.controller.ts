@@ -1,18 +1,22 @@
+import { X509Certificate } from 'node:crypto';
 import { Controller, Get, Header, Inject } from '@nestjs/common';
 import { InstallationKeys } from '../keyring/installation-keys.js';
 import { WebhookKey } from '../keyring/webhook-key.js';
-
-/** The root certificate of boot proofs, PEM. */
-export const ATTESTATION_ROOT = Symbol('AttestationRoot');
+import { ATTESTOR, type Attestor } from '../proofs/attestor.js';
 
 /** Public keys of this installation, for callers who verify what it signs or encrypt to it (docs/protocol.md, keys of the installation). */
 @Controller('public/v1/discovery')
 export class DiscoveryController {
+  /** The root certificate of boot proofs, PEM. */
+  private readonly attestationRoot: string;
+
   constructor(
     private readonly keys: InstallationKeys,
     private readonly webhookKey: WebhookKey,
-    @Inject(ATTESTATION_ROOT) private readonly attestationRoot: { readonly pem: string },
-  ) {}
+    @Inject(ATTESTOR) { root }: Attestor,
+  ) {
+    this.attestationRoot = new X509Certificate(root).toString();
+  }
 
   /** P-256 keys in hex: uncompressed, except `onRampEncryption`, which its client expects compressed. */
   @Get('keys')
@@ -43,6 +47,6 @@ export class DiscoveryController {
   @Header('content-type', 'application/x-pem-file')
   @Header('cache-control', 'public, max-age=300')
   root(): string {
-    return this.attestationRoot.pem;
+    return this.attestationRoot;
   }
 }

@@ -5,12 +5,13 @@ import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Controller, Get, Header, Inject, Param, Redirect, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { CONFIG } from './config.token.js';
+import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.js';
+import { endpoints } from '../auth-proxy/endpoints.js';
 import { REGISTRY, type Registry } from '../decide/registry.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { queries } from '../read-models/index.js';
-import { openApiDocument, type ProxyEndpoint } from './openapi.js';
+import { openApiDocument } from './openapi.js';
 
 const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
@@ -61,9 +62,6 @@ const start = `window.ui = SwaggerUIBundle({
 });
 `;
 
-/** Injects the endpoints of the auth proxy, if it is served here. */
-export const PROXY_ENDPOINTS = Symbol('ProxyEndpoints');
-
 /** The documentation, the OpenAPI document and a page to read it, all from this server alone. */
 @Controller()
 export class DocsController {
@@ -73,7 +71,6 @@ export class DocsController {
   constructor(
     @Inject(REGISTRY) private readonly registry: Registry,
     @Inject(CONFIG) private readonly config: Config,
-    @Inject(PROXY_ENDPOINTS) private readonly proxy: readonly ProxyEndpoint[],
   ) {}
 
   /** Tells people who open the server's address in a browser what it is. */
@@ -85,7 +82,8 @@ export class DocsController {
 
   @Get('openapi.json')
   openapi(): object {
-    this.document ??= openApiDocument(this.registry, queries, this.proxy, this.config.publicUrl ?? '/');
+    const { app, publicUrl = '/' } = this.config;
+    this.document ??= openApiDocument(this.registry, queries, app === 'all' ? endpoints : [], publicUrl);
     return this.document;
   }
 

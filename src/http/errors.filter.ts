@@ -6,7 +6,7 @@ import { CoordinatorError, grpcNumbers, type ErrorCode, type ErrorDetail } from 
 import { StoreRefused, UnreadableEvent } from '../ledger/event-store.js';
 import { UnreadableOrganizations } from '../ledger/unreadable-organizations.js';
 import { notImplementedPage } from './published-paths.js';
-import { LOGGER } from './logger.js';
+import { LOGGER } from '../logging/logger.js';
 
 /** The HTTP status of each error code (docs/protocol.md, status codes), the only such table. */
 export const httpStatuses: Readonly<Record<ErrorCode, number>> = {

@@ -1,15 +1,5 @@
 import type { Server } from 'node:http';
 
-/** The address of this server, known once it listens. */
-export interface Addresses {
-  /** The address for others: PUBLIC_URL if set. */
-  readonly told: () => string;
-  /** On this machine. */
-  readonly own: () => string;
-}
-
-export const ADDRESSES = Symbol('Addresses');
-
 /**
  * The origin of a listening server on its own machine, such as `http://127.0.0.1:8080`.
  * @throws before it listens

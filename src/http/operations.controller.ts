@@ -8,7 +8,7 @@ import type { Rows } from '../read-models/database.js';
 import { ROWS } from '../read-models/define-query.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { CatchingUp } from './catching-up.js';
-import { Metrics } from './metrics.js';
+import { Metrics } from '../metrics/metrics.js';
 import { Shutdown } from './shutdown.js';
 
 /** How long the store may take to respond to a probe, in milliseconds. Probes themselves usually wait for 3 s or more. */

@@ -1,5 +1,5 @@
 import { Controller, Get, Header } from '@nestjs/common';
-import { HttpMetrics } from './metrics.js';
+import { HttpMetrics } from '../metrics/metrics.js';
 
 /** `GET /metrics` of an auth proxy that runs by itself. */
 @Controller()

@@ -8,7 +8,7 @@ import { queries } from '../read-models/index.js';
 import { rawBody, ReadGuard } from '../stamps/stamp.guard.js';
 import { inParts } from './large-responses.js';
 import { wantsTimestampObjects } from './activity-timestamps.js';
-import { CONFIG } from './config.token.js';
+import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.js';
 import { Freshness } from './freshness.js';
 import { notImplemented } from './errors.filter.js';

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CONFIG } from './config.token.js';
+import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { networksOf } from '../rate-limits/caller.js';

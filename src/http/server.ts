@@ -11,7 +11,7 @@ import { writeLargeResponsesApart } from './large-responses.js';
 import { refuseUnreadablePath } from './errors.filter.js';
 import { limitPipelining } from './pipelining.js';
 import { maxBody, receiveBodies } from './receive-body.js';
-import { Metrics, type HttpMetrics } from './metrics.js';
+import { Metrics, type HttpMetrics } from '../metrics/metrics.js';
 import { logRequests, requestIdOf } from './request-log.js';
 import { securityHeaders } from './security-headers.js';
 import type { Shutdown } from './shutdown.js';

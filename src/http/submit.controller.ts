@@ -9,7 +9,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { senderPath } from '../fairness/fair-queue.js';
 import { rawBody, StampGuard, turnOfLarge } from '../stamps/stamp.guard.js';
 import { wantsTimestampObjects } from './activity-timestamps.js';
-import { CONFIG } from './config.token.js';
+import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.js';
 import { Freshness } from './freshness.js';
 import { notImplemented } from './errors.filter.js';

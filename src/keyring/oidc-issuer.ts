@@ -1,14 +1,10 @@
 import { createHash } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { ADDRESSES, type Addresses } from '../ports/addresses.js';
+import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
 import { sealTextBundle } from './hpke.js';
-import type { InstallationKeys } from './installation-keys.js';
+import { InstallationKeys } from './installation-keys.js';
 import { signBytesP256 } from './p256.js';
-
-interface Ports {
-  readonly keys: InstallationKeys;
-  readonly randomness: { bytes(count: number): Uint8Array };
-  /** The public base URL of the installation; known once it listens. */
-  readonly address: () => string;
-}
 
 /** Claims of our ID tokens. */
 interface Claims {
@@ -30,16 +26,21 @@ interface Claims {
  * tokens itself (docs/protocol.md, OAuth 2.0). ES256 with the key `oidc-issuer`; signatures are deterministic (RFC
  * 6979).
  */
+@Injectable()
 export class OidcIssuer {
-  constructor(private readonly ports: Ports) {}
+  constructor(
+    private readonly installation: InstallationKeys,
+    @Inject(RANDOMNESS) private readonly randomness: Randomness,
+    @Inject(ADDRESSES) private readonly addresses: Pick<Addresses, 'told'>,
+  ) {}
 
   get issuer(): string {
-    return this.ports.address();
+    return this.addresses.told();
   }
 
   /** The only public key (RFC 7517); its id is its thumbprint (RFC 7638). */
   keys() {
-    const point = Buffer.from(this.ports.keys.publicKey('oidc-issuer', 'uncompressed'), 'hex');
+    const point = Buffer.from(this.installation.publicKey('oidc-issuer', 'uncompressed'), 'hex');
     const [x, y] = [point.toString('base64url', 1, 33), point.toString('base64url', 33)];
     const thumbprint = createHash('sha256').update(JSON.stringify({ crv: 'P-256', kty: 'EC', x, y }));
     return [{ kty: 'EC', crv: 'P-256', x, y, kid: thumbprint.digest('base64url'), alg: 'ES256', use: 'sig' }] as const;
@@ -74,13 +75,13 @@ export class OidcIssuer {
     const input = [{ alg: 'ES256', kid, typ: 'JWT' }, payload]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.');
-    return this.ports.keys.use('oidc-issuer', (key) => {
+    return this.installation.use('oidc-issuer', (key) => {
       return `${input}.${Buffer.from(signBytesP256(Buffer.from(input), key)).toString('base64url')}`;
     });
   }
 
   private async seal({ text, targetPublicKey }: NonNullable<Claims['bearerToken']>): Promise<string> {
-    const seed = this.ports.randomness.bytes(32);
+    const seed = this.randomness.bytes(32);
     const plaintext = Buffer.from(text);
     try {
       return await sealTextBundle(targetPublicKey, plaintext, 'parameters.bearerTokenTargetPublicKey', seed);

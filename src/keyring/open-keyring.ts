@@ -33,8 +33,6 @@ interface SecretMakers {
   readonly proxyKeys: ProxyKeys;
 }
 
-export const KEYRING = Symbol('OpenKeyring');
-
 export interface OpenKeyring extends SecretMakers {
   readonly vault: Vault;
   readonly keys: InstallationKeys;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { stampHeader } from '../stamps/sign.js';
 import type { SecretVault } from '../vault/attempt-vault.js';
+import { stampHeader } from '../wire/stamp-header.js';
 import { generatePrivateKey, publicKeyOf } from './curves.js';
 import { forgetNonce, signP256 } from './p256.js';
 

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
 import { chosenEd25519 } from './ed25519/choose.js';
-import type { InstallationKeys } from './installation-keys.js';
+import { InstallationKeys } from './installation-keys.js';
 
 /** Signs webhook deliveries (docs/protocol.md, webhooks). */
+@Injectable()
 export class WebhookKey {
   /**
    * The only public key (RFC 8037), with the members that published clients look for; its id is its thumbprint (RFC

@@ -1,35 +1,14 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Config } from '../config/config.js';
+import { CONFIG } from '../config/config.token.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import {
-  GuardedFetchError,
-  type GuardedFetch,
-  type GuardedRequest,
-  type GuardedResponse,
-} from '../http-client/guarded-request.js';
-import { subjectPrefix, type Oauth2Provider } from './oauth2-providers.js';
-
-interface SecretPlace {
-  readonly organizationId: string;
-  readonly vaultId: string;
-}
-
-interface Ports {
-  readonly fetch: GuardedFetch;
-  readonly clock: { now(): number };
-  readonly providers: Readonly<Record<string, Oauth2Provider>>;
-  readonly secrets: { use<Result>(place: SecretPlace, use: (secret: string) => Promise<Result>): Promise<Result> };
-  readonly issuer: {
-    sign(claims: {
-      readonly audience: string;
-      readonly subject: string;
-      readonly nonce: string;
-      readonly issuedAt: number;
-      readonly expiresAt: number;
-      readonly organizationId: string;
-      readonly clockMends?: number;
-      readonly bearerToken?: { readonly text: string; readonly targetPublicKey: string };
-    }): Promise<string>;
-  };
-}
+import { GuardedFetchError, type GuardedRequest, type GuardedResponse } from '../http-client/guarded-request.js';
+import { OutboundHttp } from '../http-client/outbound-http.js';
+import { OidcIssuer } from '../keyring/oidc-issuer.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import type { SecretPlace } from '../ports/keyring.js';
+import { OAUTH_SECRETS, type OauthSecretUsePort } from '../ports/oauth2.js';
+import { knownOauth2Providers, subjectPrefix, type Oauth2Provider } from './oauth2-providers.js';
 
 /** A code that someone brings back from a provider, and the parameters it was requested with. */
 interface Authentication {
@@ -53,8 +32,19 @@ const tokenLifeMs = 5 * 60 * 1000;
 const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
 
 /** Asks OAuth 2.0 providers who someone is, and returns that in ID tokens of ours (docs/protocol.md, OAuth 2.0). */
+@Injectable()
 export class Oauth2Client {
-  constructor(private readonly ports: Ports) {}
+  private readonly providers: Readonly<Record<string, Oauth2Provider>>;
+
+  constructor(
+    @Inject(CONFIG) { oauth2Providers }: Pick<Config, 'oauth2Providers'>,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(OutboundHttp) private readonly http: Pick<OutboundHttp, 'fetch'>,
+    @Inject(OAUTH_SECRETS) private readonly secrets: OauthSecretUsePort,
+    private readonly issuer: OidcIssuer,
+  ) {
+    this.providers = { ...knownOauth2Providers, ...oauth2Providers };
+  }
 
   /** @throws {CoordinatorError} INVALID_ARGUMENT OAUTH2_PROVIDER_NOT_CONFIGURED */
   checkProvider(provider: string): void {
@@ -68,7 +58,7 @@ export class Oauth2Client {
    * that is, UNAVAILABLE for a provider that does not respond
    */
   async authenticate(asked: Authentication): Promise<string> {
-    const { clock, issuer } = this.ports;
+    const { clock, issuer } = this;
     const { provider, clientId, nonce, secret, clockMends, bearerTokenTargetPublicKey: targetPublicKey } = asked;
     const profile = this.providerOf(provider);
     const accessToken = await this.exchange(profile, asked);
@@ -87,7 +77,7 @@ export class Oauth2Client {
   }
 
   private providerOf(provider: string): Oauth2Provider {
-    const { providers } = this.ports;
+    const { providers } = this;
     if (Object.hasOwn(providers, provider)) return providers[provider]!;
     throw new CoordinatorError(
       'INVALID_ARGUMENT',
@@ -105,7 +95,7 @@ export class Oauth2Client {
       redirect_uri: redirectUri,
       code_verifier: codeVerifier,
     };
-    return this.ports.secrets.use(secret, async (clientSecret) => {
+    return this.secrets.use(secret, async (clientSecret) => {
       const response = await this.call(
         tokenUrl,
         clientAuthentication === 'basic'
@@ -153,7 +143,7 @@ export class Oauth2Client {
   private async call(url: string, request: GuardedRequest, provider: string): Promise<GuardedResponse> {
     let response: GuardedResponse;
     try {
-      response = await this.ports.fetch(url, request);
+      response = await this.http.fetch(url, request);
     } catch (error) {
       if (!(error instanceof GuardedFetchError)) throw error;
       const code = error.mayPass ? 'UNAVAILABLE' : 'FAILED_PRECONDITION';

@@ -1,6 +1,6 @@
 import type { Meter } from '../domain/steps.js';
 
-/** Counters and timers of the driver (see `http/metrics.ts`). */
+/** Counters and timers of the driver (see `metrics/metrics.ts`). */
 export interface DriverMetrics {
   decided(outcome: string, type: string): void;
   /** What one request has spent. */

@@ -11,6 +11,8 @@ export interface KnownActivities {
   findByFingerprint(organizationId: string, fingerprint: string): string | undefined;
   /** Whether a denied request with this fingerprint was recorded. */
   wasDenied(organizationId: string, fingerprint: string): boolean;
+  /** Revision of the organization's last denial known for certain; -1 for none. */
+  lastDenial(organizationId: string): number;
   /** The activity once everything up to `position` is known; waits for that, within limits. */
   read(organizationId: string, activityId: string, position: bigint): Promise<ActivityRecord<User | undefined>>;
 }

@@ -9,6 +9,14 @@ export interface OauthSecretPort {
   keep(organizationId: string, encryptedClientSecret: string): Promise<string>;
 }
 
+export const OAUTH_SECRETS = Symbol('OauthSecretUse');
+
+/** The port for using such a secret. */
+export interface OauthSecretUsePort {
+  /** Opens a secret while `use` runs. */
+  use<Result>(place: SecretPlace, use: (secret: string) => Promise<Result>): Promise<Result>;
+}
+
 /** The port for OAuth 2.0 providers (see `oidc/oauth2-client.ts`). */
 export interface Oauth2Port {
   /** @throws {CoordinatorError} INVALID_ARGUMENT OAUTH2_PROVIDER_NOT_CONFIGURED */

@@ -1,4 +1,6 @@
+import type { VaultAttempt } from '../domain/vault-attempt.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
+import type { QueuePath } from '../fairness/fair-queue.js';
 import type { ContactLimitPort, DeliveryPort } from './delivery.js';
 import type { InvitationPort } from './invitations.js';
 import type { KeyringPort } from './keyring.js';
@@ -32,3 +34,16 @@ export interface PreparePorts {
   /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
   readonly verifyRegistration: (input: Registration) => Promise<VerifiedRegistration>;
 }
+
+/** The ports that create key material. */
+type SecretPorts = Pick<PreparePorts, 'keyring' | 'loginSecrets' | 'oauthSecrets' | 'onRampSecrets' | 'proxyKeys'>;
+
+/** Gives those ports to one run of `prepare`: vaults that it creates are marked, and destroyed unless a decision names them. */
+export type SecretsWithin = (attempt: {
+  readonly said: VaultAttempt;
+  /** The sender whose turns it takes. */
+  readonly path: QueuePath;
+  newVaultId(): string;
+}) => SecretPorts;
+
+export const SECRETS_WITHIN = Symbol('SecretsWithin');

@@ -28,6 +28,8 @@ export interface SessionClaims {
   readonly expiresAt: number;
 }
 
+export const TOKENS = Symbol('Tokens');
+
 /** The port for our own tokens (see `keyring/tokens.ts`). */
 export interface TokenPort {
   signSession(claims: SessionClaims): Promise<string>;

@@ -1,4 +1,4 @@
-/** The port for destinations of webhook deliveries (see `webhooks/targets.ts`). */
+/** The port for destinations of webhook deliveries (see `http-client/webhook-targets.ts`). */
 export interface WebhookTargetPort {
   /**
    * Refuses a URL that nothing would be delivered to: its scheme, or an address that its host leads to.

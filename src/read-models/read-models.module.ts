@@ -1,74 +1,33 @@
 import { Module } from '@nestjs/common';
-import type { Logger } from 'pino';
-import type { Config } from '../config/config.js';
-import { CONFIG } from '../http/config.token.js';
-import { logRebuild } from '../http/log-rebuild.js';
-import { LOGGER } from '../http/logger.js';
-import { Metrics } from '../http/metrics.js';
-import { MetricsModule } from '../http/metrics.module.js';
 import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
-import { UnreadableOrganizations } from '../ledger/unreadable-organizations.js';
+import { MetricsModule } from '../metrics/metrics.module.js';
 import { CHILD_INDEX } from '../ports/child-index.js';
 import { CLAIMS } from '../ports/claims.js';
-import { CLOCK } from '../ports/clock.js';
-import { ROWS } from './define-query.js';
 import { KNOWN_ACTIVITIES } from '../ports/known-activities.js';
 import { COUNTERS } from '../ports/passkeys.js';
-import type { Rows } from './database.js';
-import { childIndex, claimIndex, knownActivities, passkeyCounters } from './indexes.js';
+import { ActivityIndex, ClaimIndex, CounterIndex, InstallationIndex, RecordedChildren } from './indexes.js';
 import { PROJECTING, type Projecting } from './projecting.js';
 import { ReadModelRunner } from './runner.js';
+import { RunnerReports } from './runner-reports.js';
 
-/** The rows that queries read, their projections, and the ports that read them. */
+/** What projects events into rows, and the ports that read those. */
 @Module({
   imports: [MetricsModule],
   providers: [
-    { provide: ROWS, inject: [PROJECTING], useFactory: ({ rows }: Projecting) => rows },
+    RunnerReports,
     {
+      // Commands build rows too, without Nest.
       provide: ReadModelRunner,
-      inject: [EVENT_STORE, PROJECTING, Metrics, LOGGER, UnreadableOrganizations],
-      useFactory: (
-        store: EventStore,
-        projecting: Projecting,
-        metrics: Metrics,
-        logger: Logger,
-        unreadable: UnreadableOrganizations,
-      ) =>
-        new ReadModelRunner(
-          store,
-          projecting,
-          metrics.observing({
-            failed: (model, position, reason) =>
-              logger.error({ model, position: String(position), reason }, 'read model stopped'),
-            leftOut: (place) => void unreadable.note(place),
-            interrupted: (error) => logger.warn({ err: error }, 'event feed interrupted, resuming'),
-            rebuild: logRebuild(logger),
-          }),
-        ),
+      inject: [EVENT_STORE, PROJECTING, RunnerReports],
+      useFactory: (store: EventStore, projecting: Projecting, reports: RunnerReports) =>
+        new ReadModelRunner(store, projecting, reports),
     },
-    { provide: KNOWN_ACTIVITIES, inject: [ReadModelRunner, ROWS], useFactory: knownActivities },
-    { provide: CHILD_INDEX, inject: [ROWS], useFactory: childIndex },
-    { provide: CLAIMS, inject: [ReadModelRunner, ROWS, CLOCK], useFactory: claimIndex },
-    {
-      provide: COUNTERS,
-      inject: [EVENT_STORE, ReadModelRunner, ROWS, CONFIG, Metrics, LOGGER],
-      useFactory: (
-        store: EventStore,
-        runner: ReadModelRunner,
-        rows: Rows,
-        config: Config,
-        metrics: Metrics,
-        logger: Logger,
-      ) =>
-        passkeyCounters(store, runner, rows, {
-          isStrict: config.passkeyCounters === 'strict',
-          notGrown: (seen) => {
-            metrics.passkeyCounterNotGrown();
-            logger.warn(seen, 'the signature counter of a passkey did not grow: there may be a copy of it');
-          },
-        }),
-    },
+    InstallationIndex,
+    { provide: KNOWN_ACTIVITIES, useClass: ActivityIndex },
+    { provide: CHILD_INDEX, useClass: RecordedChildren },
+    { provide: CLAIMS, useClass: ClaimIndex },
+    { provide: COUNTERS, useClass: CounterIndex },
   ],
-  exports: [ROWS, ReadModelRunner, KNOWN_ACTIVITIES, CHILD_INDEX, CLAIMS, COUNTERS],
+  exports: [ReadModelRunner, InstallationIndex, KNOWN_ACTIVITIES, CHILD_INDEX, CLAIMS, COUNTERS],
 })
 export class ReadModelsModule {}

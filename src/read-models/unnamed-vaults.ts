@@ -3,6 +3,14 @@ import { vaultsNamedBy } from '../domain/organization/vaults.js';
 import type { Rows } from './database.js';
 import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
 
+/** A vault that no known event names. */
+export interface UnnamedVault {
+  readonly vaultId: string;
+  readonly organizationId: string;
+  readonly revision: number;
+  readonly at: number;
+}
+
 /** Vaults created for a decision that has not been recorded: those that never will be have lost. */
 export const unnamedVaultsModel: ReadModel = {
   name: 'unnamed-vaults',

@@ -4,6 +4,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex } from '@noble/curves/utils.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
+import { stampHeader } from '../wire/stamp-header.js';
 import { CURVE_OF_SCHEME, personalMessageDigest } from './verify.js';
 import type { ApiKeyScheme, StampScheme } from './verify.js';
 
@@ -71,12 +72,6 @@ export function stampBody(
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const signature = bytesToHex(sign(bytes, Buffer.from(key.privateKey, 'hex'), scheme));
   return { headerName: 'X-Stamp', headerValue: stampHeader({ publicKey: key.publicKey, scheme, signature }) };
-}
-
-/** The value of `X-Stamp` for a signature over the body (docs/protocol.md, API key stamps): key and DER signature in hex. */
-export function stampHeader(stamp: { publicKey: string; scheme: ApiKeyScheme; signature: string }): string {
-  const { publicKey, scheme, signature } = stamp;
-  return Buffer.from(JSON.stringify({ publicKey, scheme, signature })).toString('base64url');
 }
 
 function sign(body: Uint8Array, secret: Uint8Array, scheme: ApiKeyScheme): Uint8Array {

@@ -12,8 +12,8 @@ import { organizationStream, type OrganizationEvent } from '../domain/organizati
 import { StoreUnavailable, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
 import { openEventStore, recordsFormat } from '../ledger/stores/open-event-store.js';
 import { recordFormat } from '../ledger/store-format.js';
-import { logConditions } from '../http/log-conditions.js';
-import { createLogger } from '../http/logger.js';
+import { logConditions } from '../logging/log-conditions.js';
+import { createLogger } from '../logging/logger.js';
 import { Health, type OnFatal } from '../ports/health.js';
 import type { Rows } from '../read-models/database.js';
 import { projectInMemory, projectIntoFile, type Projecting } from '../read-models/projecting.js';

@@ -1,14 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Vault } from './vault.js';
-
-interface Reports {
-  /** Shredding failed; it is retried automatically. */
-  failed(vaultId: string, error: unknown): void;
-  /** A vault that had been left behind was shredded. */
-  caughtUp(vaultId: string): void;
-  /** The sweep could not continue; the next start begins it again. */
-  stopped(error: unknown): void;
-}
+import { Inject, Injectable, Optional } from '@nestjs/common';
+import { LOGGER, type Log } from '../logging/logger.js';
+import { Vault } from './vault.js';
 
 /** Milliseconds until a retry. */
 const retryMs = 60_000;
@@ -20,6 +13,7 @@ const rest = { every: 100, ms: 10 };
 const goneInARow = 10_000;
 
 /** Ensures that ended vaults are shredded, even if a store fails or a process dies in between. */
+@Injectable()
 export class VaultDestroyer {
   private readonly owed = new Set<string>();
   private readonly stopping = new AbortController();
@@ -27,9 +21,9 @@ export class VaultDestroyer {
   private working: Promise<unknown> = Promise.resolve();
 
   constructor(
-    private readonly vault: Pick<Vault, 'shred' | 'isThere'>,
-    private readonly reports: Reports,
-    private readonly pauseMs = retryMs,
+    @Inject(Vault) private readonly vault: Pick<Vault, 'shred' | 'isThere'>,
+    @Inject(LOGGER) private readonly logger: Pick<Log, 'warn' | 'error'>,
+    @Optional() private readonly pauseMs = retryMs,
   ) {}
 
   /** Shreds a vault. The decision stands, so a failure is reported and retried, never thrown. */
@@ -46,8 +40,9 @@ export class VaultDestroyer {
    * recently ended one comes first; it stops when nothing more is to be expected.
    */
   sweep(ready: (signal: AbortSignal) => Promise<void>, ended: () => Iterable<string>): void {
-    this.working = this.sweepAll(ready, ended).catch((error: unknown) => {
-      if (!this.stopping.signal.aborted) this.reports.stopped(error);
+    this.working = this.sweepAll(ready, ended).catch((err: unknown) => {
+      if (this.stopping.signal.aborted) return;
+      this.logger.error({ err }, 'not all ended vaults were looked at; the next start does so again');
     });
   }
 
@@ -76,15 +71,15 @@ export class VaultDestroyer {
     try {
       if (!(await this.vault.isThere(vaultId))) return true;
       await this.vault.shred(vaultId);
-      this.reports.caughtUp(vaultId);
+      this.logger.warn({ vaultId }, 'an ended vault was left behind, and is shredded now');
     } catch (error) {
       this.owe(vaultId, error);
     }
     return false;
   }
 
-  private owe(vaultId: string, error: unknown): void {
-    this.reports.failed(vaultId, error);
+  private owe(vaultId: string, err: unknown): void {
+    this.logger.error({ err, vaultId }, 'an ended vault could not be shredded yet');
     this.owed.add(vaultId);
     if (this.stopping.signal.aborted || this.retry) return;
     this.retry = setTimeout(() => {

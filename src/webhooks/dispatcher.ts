@@ -1,18 +1,23 @@
 import { hostname } from 'node:os';
-import type { Registry } from '../decide/registry.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 import { activityEnvelope } from '../wire/envelope.js';
 import { Lease } from '../engine/lease.js';
-import { noRights, type VotingRights } from '../engine/voting-rights.js';
+import { Driver } from '../engine/execute-activity.js';
+import { noRights } from '../engine/voting-rights.js';
 import type { TurnFor } from '../fairness/turns.js';
-import type { GuardedFetch } from '../http-client/guarded-request.js';
-import type { EventStore } from '../ledger/event-store.js';
-import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type { Clock } from '../ports/clock.js';
+import { OutboundHttp } from '../http-client/outbound-http.js';
+import { WebhookKey } from '../keyring/webhook-key.js';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
+import { OrganizationLoader } from '../ledger/load-organization.js';
+import { LOGGER, type Log } from '../logging/logger.js';
+import { Metrics } from '../metrics/metrics.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
 import { activityAsOf } from '../read-models/activities.js';
 import type { Rows } from '../read-models/database.js';
-import type { ReadModelRunner } from '../read-models/runner.js';
+import { ROWS } from '../read-models/define-query.js';
+import { ReadModelRunner } from '../read-models/runner.js';
 import { hasWebhookEndpoints, type WebhookDelivery } from '../read-models/webhooks.js';
-import type { Signer } from './attempt.js';
 import { WebhookDeliveries } from './deliveries.js';
 
 /** How long others wait for the coordinator that delivers webhooks, in milliseconds (docs/adr/0023). */
@@ -20,38 +25,29 @@ const deliveryLeaseMs = 15_000;
 /** Read models that a delivery is built from. */
 const models = ['activities', 'users', 'webhooks'];
 
-/** Reports on deliveries, and on who holds the lease. */
-interface Reports {
-  ended(outcome: string): void;
-  abandoned(delivery: WebhookDelivery, reason: string | undefined): void;
-  interrupted(error: unknown): void;
-  readonly lease: ConstructorParameters<typeof Lease>[0]['observer'];
-}
-
-interface Ports {
-  readonly rows: Rows;
-  readonly store: EventStore;
-  readonly clock: Clock;
-  readonly fetch: GuardedFetch;
-  readonly signer: Signer;
-  readonly loader: Pick<OrganizationLoader, 'load'>;
-  readonly registry: Pick<Registry, 'versions'>;
-  readonly rights: Pick<VotingRights, 'ofAnybody'>;
-  readonly runner: Pick<ReadModelRunner, 'checkpoint' | 'follow' | 'modelPassed'>;
-  readonly reports: Reports;
-}
-
 /**
  * Webhook deliveries, by one of the coordinators on a store. While there are no endpoints, nobody competes for the
  * lease.
  */
+@Injectable()
 export class WebhookDispatcher {
   private readonly deliveries: WebhookDeliveries;
   private readonly lease: Lease;
   private isStarted = false;
 
-  constructor(private readonly ports: Ports) {
-    const { rows, store, clock, fetch, signer, runner, reports } = ports;
+  constructor(
+    { fetch }: OutboundHttp,
+    @Inject(EVENT_STORE) store: EventStore,
+    @Inject(CLOCK) clock: Clock,
+    @Inject(LOGGER) logger: Log,
+    @Inject(ROWS) private readonly rows: Rows,
+    private readonly runner: ReadModelRunner,
+    private readonly loader: OrganizationLoader,
+    private readonly driver: Driver,
+    @Inject(REGISTRY) private readonly registry: Registry,
+    signer: WebhookKey,
+    metrics: Metrics,
+  ) {
     this.deliveries = new WebhookDeliveries({
       rows,
       store,
@@ -63,11 +59,12 @@ export class WebhookDispatcher {
       passed: (position, signal) => runner.modelPassed('webhooks', position, models, signal),
       shown: () => runner.checkpoint('webhooks'),
       observer: {
-        settled(outcome, delivery, reason) {
-          reports.ended(outcome);
-          if (outcome === 'abandoned') reports.abandoned(delivery, reason);
+        settled(outcome, { endpointId, eventId, activityId }, reason) {
+          metrics.deliveryEnded(outcome);
+          if (outcome !== 'abandoned') return;
+          logger.warn({ endpointId, eventId, activityId, reason }, 'a webhook was not delivered, and is given up');
         },
-        interrupted: (error) => reports.interrupted(error),
+        interrupted: (err) => logger.warn({ err }, 'a delivery of a webhook was interrupted; it is taken up again'),
       },
     });
     this.lease = new Lease({
@@ -77,13 +74,17 @@ export class WebhookDispatcher {
       holder: `${hostname()}:${process.pid}`,
       ttlMs: deliveryLeaseMs,
       work: (term) => this.deliveries.work(term),
-      observer: reports.lease,
+      observer: {
+        held: (name, token) => logger.debug({ name, token }, 'lease taken'),
+        ended: (name, token, why) => logger.debug({ name, token, why }, 'lease ended'),
+        interrupted: (name, err) => logger.warn({ name, err }, 'lease interrupted'),
+      },
     });
   }
 
   /** Delivers from now on, as soon as there is an endpoint. */
   start(): void {
-    this.ports.runner.follow(() => this.look());
+    this.runner.follow(() => this.look());
     this.look();
   }
 
@@ -93,7 +94,7 @@ export class WebhookDispatcher {
   }
 
   private look(): void {
-    if (!this.isStarted && hasWebhookEndpoints(this.ports.rows)) {
+    if (!this.isStarted && hasWebhookEndpoints(this.rows)) {
       this.isStarted = true;
       this.lease.start();
     }
@@ -101,7 +102,7 @@ export class WebhookDispatcher {
   }
 
   private async endpoint(organizationId: string, endpointId: string) {
-    const { organization } = await this.ports.loader.load(organizationId);
+    const { organization } = await this.loader.load(organizationId);
     return organization.isDeleted ? undefined : organization.webhookEndpoints.get(endpointId);
   }
 
@@ -110,10 +111,12 @@ export class WebhookDispatcher {
     { sourceOrganizationId: organizationId, activityId, activityType, revision, activityStatus }: WebhookDelivery,
     turn: TurnFor,
   ): Promise<object> {
-    const { rows, loader, rights, registry } = this.ports;
+    const { rows, loader, driver, registry } = this;
     const { record, characters } = await activityAsOf(rows, { organizationId, activityId, revision }, turn);
     const waits = activityStatus === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
-    const shown = waits ? await rights.ofAnybody((await loader.load(organizationId)).organization, record) : noRights;
+    const shown = waits
+      ? await driver.rights.ofAnybody((await loader.load(organizationId)).organization, record)
+      : noRights;
     const { keys } = registry.versions.get(activityType)!;
     const envelope = activityEnvelope(record, { keys, rights: shown, now: record.updatedAt });
     await turn(characters);

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { createAuthProxy } from '../../src/app/create-auth-proxy.js';
 import { readConfig } from '../../src/config/config.js';
-import { createLogger } from '../../src/http/logger.js';
+import { createLogger } from '../../src/logging/logger.js';
 import { startCoordinator, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
 import { exchange } from '../e2e/exchange.js';
 import { clientSignature, codeOf } from '../e2e/one-time-codes.js';

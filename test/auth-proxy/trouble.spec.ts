@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { createAuthProxy } from '../../src/app/create-auth-proxy.js';
 import { Api } from '../../src/auth-proxy/api.js';
 import { readConfig } from '../../src/config/config.js';
-import { createLogger } from '../../src/http/logger.js';
+import { createLogger } from '../../src/logging/logger.js';
 import { startCoordinator } from '../../src/testing/index.js';
 import { exchange, textLike } from '../e2e/exchange.js';
 

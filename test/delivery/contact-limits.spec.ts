@@ -5,6 +5,7 @@ import { VoteNotices } from '../../src/delivery/vote-notices.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { organizationPath } from '../../src/fairness/fair-queue.js';
 import type { AskedMessage } from '../../src/ports/delivery.js';
+import { SeededRandomness } from '../../src/testing/deterministic.js';
 import { SteeredStore } from '../ledger/steered-store.js';
 import { until } from '../e2e/until.js';
 
@@ -13,10 +14,8 @@ const textWith = (part: string) => expect.stringContaining(part) as string;
 
 function limitsOf(store = new SteeredStore(), mostFull?: number) {
   const clock = { at: 1_800_000_000_000, now: () => clock.at };
-  let ids = 0;
-  const newId = () => `00000000-0000-4000-8000-${String(ids++).padStart(12, '0')}`;
-  const ports = { store, clock, newId, digest: (text: string) => Promise.resolve(text) };
-  return { store, clock, limits: new ContactLimits(ports, mostFull) };
+  const digest = { of: (text: string) => Promise.resolve(text) };
+  return { store, clock, limits: new ContactLimits(store, clock, new SeededRandomness('ids'), digest, mostFull) };
 }
 
 const asked = (sender: AskedMessage['sender'], contact = 'ann@example.com', organizationId = 'one'): AskedMessage => ({
@@ -127,7 +126,7 @@ describe('notices of votes', () => {
       },
     };
     const failed: unknown[] = [];
-    const notices = new VoteNotices(delivery, limits, (_, error) => failed.push(error));
+    const notices = new VoteNotices(delivery, limits, { warn: ({ err }: { err: unknown }) => failed.push(err) });
     const wanted = (name: string, count: number) => ({
       organizationName: 'Acme',
       activityType: 'ACTIVITY_TYPE_CREATE_USER_TAG',
@@ -163,7 +162,7 @@ describe('notices of votes', () => {
       },
     };
     const failed: unknown[] = [];
-    const notices = new VoteNotices(delivery, limits, (_, error) => failed.push(error));
+    const notices = new VoteNotices(delivery, limits, { warn: ({ err }: { err: unknown }) => failed.push(err) });
     store.hold();
     for (let activity = 0; activity < 3; activity++) {
       const approvers = Array.from({ length: 500 }, (_, at) => asked('trusted', `${activity}-${at}@example.com`));

@@ -8,7 +8,7 @@ import type { OrganizationEvent } from '../../src/domain/organization/organizati
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { createLogger } from '../../src/http/logger.js';
+import { createLogger } from '../../src/logging/logger.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import {
   generateApiKeyPair,

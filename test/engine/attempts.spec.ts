@@ -1,7 +1,7 @@
-import { OrphanedVaults, type UnnamedVault } from '../../src/engine/orphaned-vaults.js';
+import { OrphanedVaults } from '../../src/engine/orphaned-vaults.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { unnamedVaults } from '../../src/read-models/unnamed-vaults.js';
+import { unnamedVaults, type UnnamedVault } from '../../src/read-models/unnamed-vaults.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
 import { BareCoordinator, organizationId } from './bare-coordinator.js';
 import { preparePorts } from './prepare-ports.js';
@@ -24,20 +24,16 @@ async function started(exclusive: boolean) {
   const own = new Set(await vaultsOf(inner));
   const swept: string[] = [];
   const stale: UnnamedVault[] = [];
-  const lost = new OrphanedVaults({
-    store,
-    clock,
-    unnamed: (after, until) => [...stale.splice(0), ...unnamedVaults(coordinator.projecting.rows, after, until)],
-    isLive: (vaultId) => coordinator.driver.isLive(vaultId),
-    vault: prepare.vault,
-    reports: {
-      swept: (vaultId) => swept.push(vaultId),
-      failed: (_vaultId, error) => {
-        throw error;
-      },
-      stopped: (error) => {
-        throw error;
-      },
+  const index = {
+    unnamedVaults: (after: number, until: number) => [
+      ...stale.splice(0),
+      ...unnamedVaults(coordinator.projecting.rows, after, until),
+    ],
+  };
+  const lost = new OrphanedVaults(store, clock, index, coordinator.driver, prepare.vault, {
+    warn: ({ vaultId }: { vaultId: string }) => swept.push(vaultId),
+    error: ({ err }: { err: Error }) => {
+      throw err;
     },
   });
   const { root } = coordinator;

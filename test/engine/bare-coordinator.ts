@@ -20,6 +20,8 @@ import { chainEvent, type EventMetadata } from '../../src/ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../../src/ledger/event-store.js';
 import { EphemeralKey } from '../../src/proofs/ephemeral-key.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
+import { createLogger } from '../../src/logging/logger.js';
+import type { Rows } from '../../src/read-models/database.js';
 import { highestCounter } from '../../src/read-models/claims.js';
 import { activityOf, findByFingerprint } from '../../src/read-models/activities.js';
 import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';
@@ -115,6 +117,7 @@ export class BareCoordinator {
       checkpoint: () => runner.checkpoint('activities'),
       findByFingerprint: (organization, fingerprint) => findByFingerprint(rows, organization, fingerprint),
       wasDenied: () => false,
+      lastDenial: () => -1,
       async read(organization, activityId, position) {
         if (position !== undefined) await runner.passed(position, 2_000);
         return activityOf(rows, organization, activityId);
@@ -128,7 +131,7 @@ export class BareCoordinator {
       conflict: () => (this.counts.conflicts += 1),
       folded: () => undefined,
     };
-    const children = this.childrenReporting({});
+    const children = this.childrenIn(rows);
     this.loader = new OrganizationLoader(this.store, metrics, { children });
     this.runner.watch((event) => this.loader.follow(event));
     if (isProjecting !== false) this.runner.start();
@@ -156,25 +159,16 @@ export class BareCoordinator {
       ...(patienceMs === undefined ? {} : { patienceMs }),
       ...(reading === undefined ? {} : { reading }),
     });
-    this.answers = new ActivityResponses(this.driver, known, this.registry, {
-      ...prepare,
-      clock: this.clock,
-      metrics,
-    });
+    this.answers = new ActivityResponses(this.driver, known, this.registry, prepare.tokens, this.clock, metrics);
   }
 
-  /** What sees to sub-organizations, with some of its reports. */
-  childrenReporting(reports: Partial<ConstructorParameters<typeof Children>[2]>): Children {
-    const { rows } = this.projecting;
-    const nothing = () => undefined;
-    return new Children(
-      this.store,
-      {
-        recorded: (organization) => recordedByParent(rows, organization),
-        unfounded: () => unfoundedIn(rows),
-      },
-      { failed: nothing, finished: nothing, ...reports },
-    );
+  /** What sees to sub-organizations. */
+  private childrenIn(rows: Rows): Children {
+    const index = {
+      recorded: (organization: string) => recordedByParent(rows, organization),
+      unfounded: () => unfoundedIn(rows),
+    };
+    return new Children(this.store, index, createLogger('silent'));
   }
 
   /** Records a fact of the organization as another process would, and forgets what was folded. */

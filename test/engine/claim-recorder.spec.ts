@@ -1,7 +1,7 @@
 import { claimStream } from '../../src/domain/organization/claims.js';
 import { ClaimRecorder } from '../../src/engine/claim-recorder.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
-import { claimsModel, claimsRevision, dueClaims, firstClaim } from '../../src/read-models/claims.js';
+import { claimsModel, dueClaims } from '../../src/read-models/claims.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { Projector } from '../../src/read-models/projector.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
@@ -48,21 +48,16 @@ test('proofs that wait for their place in the order are recorded 256 at a time',
     together.push(events.length);
     return append.call(store, stream, events, expected);
   };
-  const recorder = new ClaimRecorder({
-    known: {
-      due: (most) => dueClaims(rows, most),
-      first: (parent, identifier) => firstClaim(rows, parent, identifier),
-      revision: (parent) => claimsRevision(rows, parent),
-    },
-    store,
-    clock: new ManualClock(Date.UTC(2026, 5, 1)),
-    async passed() {
+  const runner = {
+    async current() {
       const events: RecordedEvent[] = [];
       for await (const event of store.read(claimStream(parentId!), shown + 1)) events.push(event);
       shown += events.length;
       project(events.map(({ position, ...event }) => ({ ...event, position: position + BigInt(all.length) })));
     },
-    failed: (error) => failures.push(error),
+  };
+  const recorder = new ClaimRecorder(store, new ManualClock(Date.UTC(2026, 5, 1)), rows, runner, {
+    warn: ({ err }: { err: unknown }) => failures.push(err),
   });
   recorder.look();
   await until('all have their place, or none gets one', () => failures.length > 0 || dueClaims(rows, 1).length === 0);

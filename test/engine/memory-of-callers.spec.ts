@@ -93,7 +93,7 @@ describe('the log of denials', () => {
     const clock = new ManualClock(startedAt);
     await new DenialLog(store, clock).record(organizationId, by, request, denial);
     await new DenialLog(store, clock).record(organizationId, by, request, denial);
-    const log = new DenialLog(store, clock, () => 1);
+    const log = new DenialLog(store, clock, { lastDenial: () => 1 });
     await log.record(organizationId, by, request, denial);
     expect(from).toEqual([0, 0, 1]);
     const revisions: number[] = [];

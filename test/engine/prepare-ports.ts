@@ -7,17 +7,16 @@ import type { EventStore } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { InvitationLinks } from '../../src/keyring/invitation-links.js';
 import { OidcIssuer } from '../../src/keyring/oidc-issuer.js';
-import { sendDigest } from '../../src/keyring/send-digest.js';
+import { SendDigest } from '../../src/keyring/send-digest.js';
 import { openKeyring, type OpenKeyring } from '../../src/keyring/open-keyring.js';
 import { guardedFetch, guardedTarget } from '../../src/http-client/guarded-fetch.js';
 import { Oauth2Client } from '../../src/oidc/oauth2-client.js';
-import { knownOauth2Providers } from '../../src/oidc/oauth2-providers.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';
 import { verifyRegistration } from '../../src/stamps/webauthn.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
 import { CapturedMessages } from '../../src/testing/captured-messages.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
-import { webhookTargets } from '../../src/webhooks/targets.js';
+import { webhookTargets } from '../../src/http-client/webhook-targets.js';
 
 const nothing = () => undefined;
 const noMetrics = {
@@ -41,18 +40,19 @@ export async function preparePorts(
   const kept = new CapturedMessages();
   const opened = await openKeyring({ store, keyEncryption, clock, randomness, newId });
   const fetch = guardedFetch({ allowPrivateNetwork: false });
-  const issuer = new OidcIssuer({ keys: opened.keys, randomness, address: () => 'https://countersign.example' });
-  const { oauthSecrets: secrets } = opened;
+  const issuer = new OidcIssuer(opened.keys, randomness, { told: () => 'https://countersign.example' });
   const loader = new OrganizationLoader(store, noMetrics);
   return {
     verifyRegistration,
     passkeyOrigins: () => Promise.resolve([]),
     ...opened,
     oidc: new OidcVerifier({ clock, fetch, own: issuer }),
-    oauth2: new Oauth2Client({ fetch, clock, providers: knownOauth2Providers, secrets, issuer }),
+    oauth2: new Oauth2Client({ oauth2Providers: {} }, clock, { fetch }, opened.oauthSecrets, issuer),
     webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork: false })),
-    invitations: new InvitationLinks({ randomness, page: () => 'https://countersign.example/invitations/accept' }),
-    contactLimits: new ContactLimits({ store, clock, newId, digest: sendDigest(opened.keys) }),
+    invitations: new InvitationLinks(randomness, {
+      invitations: () => 'https://countersign.example/invitations/accept',
+    }),
+    contactLimits: new ContactLimits(store, clock, randomness, new SendDigest(opened.keys)),
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     organizations: {
       authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,

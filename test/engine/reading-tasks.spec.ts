@@ -1,5 +1,5 @@
 import { toFunctionSelector } from 'viem';
-import { coordinatorTasks, type CoordinatorPool } from '../../src/engine/query-tasks.js';
+import { coordinatorTasks, type PoolOfTasks } from '../../src/engine/query-tasks.js';
 import { ReadingTasks } from '../../src/engine/reading-tasks.js';
 import { TaskPool } from '../../src/threads/task-pool.js';
 import { notApplicable, Unreadable } from '../../src/domain/policy/types.js';
@@ -14,9 +14,9 @@ import { moduleFile } from '../threads/module-file.js';
  * What is read in another thread is what would be read here; a thread that is lost is no outcome.
  */
 
-const opened: CoordinatorPool[] = [];
+const opened: PoolOfTasks[] = [];
 const threads = ({ most, ...options }: { most?: number; file?: URL; longestMs?: number } = {}) => {
-  const pool: CoordinatorPool = new TaskPool({ ...coordinatorTasks, ...options });
+  const pool: PoolOfTasks = new TaskPool({ ...coordinatorTasks, ...options });
   opened.push(pool);
   const tasks = new ReadingTasks(pool, ...(most === undefined ? [] : [most]));
   return Object.assign(tasks, { close: () => pool.close() });

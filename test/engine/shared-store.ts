@@ -1,7 +1,7 @@
 import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config/config.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
-import { createLogger } from '../../src/http/logger.js';
+import { createLogger } from '../../src/logging/logger.js';
 import { install } from '../../src/app/installation.js';
 import type { EventStore, SubscribeOptions, Subscription } from '../../src/ledger/event-store.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';

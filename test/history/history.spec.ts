@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Metrics } from '../../src/http/metrics.js';
+import { Metrics } from '../../src/metrics/metrics.js';
 import { ImportedHistory, install } from '../../src/app/installation.js';
 import { GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import { OrganizationLoader } from '../../src/ledger/load-organization.js';

@@ -7,7 +7,7 @@ import { preparePorts } from '../engine/prepare-ports.js';
 import { unwipedCopies } from './copies.js';
 
 const { keys } = await preparePorts(new InMemoryEventStore());
-const address = () => 'https://countersign.example';
+const addresses = { told: () => 'https://countersign.example' };
 
 test('a token of another that is sealed into ours leaves no copy, nor does our key, and its seed is wiped', async () => {
   const drawn: Uint8Array[] = [];
@@ -17,7 +17,7 @@ test('a token of another that is sealed into ours leaves no copy, nor does our k
       return drawn.at(-1)!;
     },
   };
-  const issuer = new OidcIssuer({ keys, randomness, address });
+  const issuer = new OidcIssuer(keys, randomness, addresses);
   const target = randomBytes(32).fill(1, 0, 1);
   const text = 'token of the provider';
   const bearerToken = { text, targetPublicKey: publicKeyOf('CURVE_P256', target).toString('hex') };

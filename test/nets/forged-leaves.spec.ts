@@ -10,7 +10,7 @@ import { beginningOf, recordedChild } from '../../src/decide/found-organization.
 import { buildRegistry } from '../../src/decide/registry.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import { organizationEventTypes, organizationStream } from '../../src/domain/organization/organization.js';
-import { createLogger } from '../../src/http/logger.js';
+import { createLogger } from '../../src/logging/logger.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { eventsFile } from '../../src/ledger/stores/open-event-store.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';

@@ -12,7 +12,7 @@ import { organizationStream, type OrganizationEvent } from '../../src/domain/org
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../../src/ledger/event-store.js';
 import { openEventStore } from '../../src/ledger/stores/open-event-store.js';
-import { createLogger } from '../../src/http/logger.js';
+import { createLogger } from '../../src/logging/logger.js';
 import { install } from '../../src/app/installation.js';
 import { projectInMemory, projectIntoFile } from '../../src/read-models/projecting.js';
 import {

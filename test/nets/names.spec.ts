@@ -9,7 +9,7 @@ import { NoDelivery } from '../delivery/no-delivery.js';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { createLogger } from '../../src/http/logger.js';
+import { createLogger } from '../../src/logging/logger.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import {
   ApiError,

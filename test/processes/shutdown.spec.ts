@@ -131,3 +131,20 @@ test(
   },
   patience,
 );
+
+test(
+  'a part that cannot be closed is named, the others are closed all the same, and the process exits with 1',
+  async () => {
+    const failing = new URL('failing-close.mjs', import.meta.url).href;
+    const server = await installation.start({ LOG_LEVEL: 'error' }, ['--import', failing]);
+    expect((await submit(connectionOf(), server.url)).status).toBe(200);
+    server.child.kill('SIGTERM');
+    expect(await server.exit).toEqual({ code: 1, signal: null });
+    expect(server.stderr()).toBe(
+      'the event store is closed\n' +
+        'could not stop cleanly: the read models could not be closed: the rows are stuck; what was acknowledged is recorded, and the ' +
+        'next start recovers the rest\n',
+    );
+  },
+  patience,
+);

@@ -1,7 +1,9 @@
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { emptyTail, seal, type Fact } from '../../src/ledger/seal.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { claimIndex, everywhere, knownActivities, passkeyCounters } from '../../src/read-models/indexes.js';
+import { ActivityIndex, ClaimIndex, CounterIndex, InstallationIndex } from '../../src/read-models/indexes.js';
+import { createLogger } from '../../src/logging/logger.js';
+import { Metrics } from '../../src/metrics/metrics.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
@@ -42,23 +44,21 @@ async function stopped(table: string | undefined, more: readonly Fact[]) {
     store.append(stream, seal(stream, emptyTail, facts).events, 'no-stream');
   await append(organizationStream(parentId), [founding]);
   const { position } = await append(organizationStream(organizationId), [...recorded, ...more]);
-  const claims = claimIndex(runner, rows, clock);
-  const { tokenUses, homeOfContact } = everywhere(store, runner, rows, clock);
+  const claims = new ClaimIndex(runner, rows, clock);
+  const index = new InstallationIndex(store, runner, rows, clock);
+  const strict = { passkeyCounters: 'strict' } as const;
+  const counters = new CounterIndex(store, runner, rows, strict, new Metrics(), createLogger('silent'));
   const email = { kind: 'EMAIL', value: 'ann@example.com' } as const;
   const asked: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {
-    'token-uses': [() => tokenUses('token')],
+    'token-uses': [() => index.tokenUses('token')],
     claims: [
-      () => homeOfContact(parentId, 'EMAIL', 'ann@example.com'),
+      () => index.homeOfContact(parentId, 'EMAIL', 'ann@example.com'),
       () => claims.whereItLeads(parentId, email, position),
       () => claims.keysOfCredentialId(parentId, 'credential', position),
       () => claims.knowsIssuer(parentId, 'https://issuer.example', position),
-      () =>
-        passkeyCounters(store, runner, rows, { isStrict: false, notGrown: () => undefined }).highest(parentId, {
-          credentialId: 'credential',
-          publicKey: 'key',
-        }),
+      () => counters.highest(parentId, { credentialId: 'credential', publicKey: 'key' }),
     ],
-    activities: [() => knownActivities(runner, rows).read(organizationId, id(9), position)],
+    activities: [() => new ActivityIndex(runner, rows).read(organizationId, id(9), position)],
   };
   return {
     asked,

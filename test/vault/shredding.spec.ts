@@ -5,7 +5,7 @@ import { organizationStream } from '../../src/domain/organization/organization.j
 import type { EventStore } from '../../src/ledger/event-store.js';
 import { StoreUnavailable } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { createLogger } from '../../src/http/logger.js';
+import { createLogger } from '../../src/logging/logger.js';
 import { install, type RootCredentials } from '../../src/app/installation.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { apiKeyPairFromPrivate, StampingClient } from '../../src/testing/index.js';
@@ -127,7 +127,7 @@ describe('after a crash between the record of a deletion and the shredding', () 
 });
 
 describe('a shredder', () => {
-  const silent = { failed: () => undefined, caughtUp: () => undefined, stopped: () => undefined };
+  const silent = { error: () => undefined, warn: () => undefined };
 
   async function furnished(vaultIds: readonly string[]) {
     const store = new HesitantStore(new InMemoryEventStore());
@@ -143,7 +143,11 @@ describe('a shredder', () => {
   it('tries again by itself what the store did not do', async () => {
     const { store, vault, left } = await furnished(['a', 'b', 'c']);
     const failed: string[] = [];
-    const shredder = new VaultDestroyer(vault, { ...silent, failed: (vaultId) => failed.push(vaultId) }, 5);
+    const shredder = new VaultDestroyer(
+      vault,
+      { ...silent, error: ({ vaultId }: { vaultId: string }) => failed.push(vaultId) },
+      5,
+    );
     store.deletesFail = true;
     await Promise.all([shredder.shred('a'), shredder.shred('b')]);
     expect(failed).toEqual(['a', 'b']);
@@ -159,15 +163,15 @@ describe('a shredder', () => {
     const { store, vault, left } = await furnished(['a', 'b', 'c']);
     const caughtUp: string[] = [];
     const failed: string[] = [];
-    const reports = {
+    const logger = {
       ...silent,
-      failed: (vaultId: string) => {
+      error: ({ vaultId }: { vaultId: string }) => {
         failed.push(vaultId);
         store.deletesFail = false;
       },
-      caughtUp: (vaultId: string) => void caughtUp.push(vaultId),
+      warn: ({ vaultId }: { vaultId: string }) => void caughtUp.push(vaultId),
     };
-    const shredder = new VaultDestroyer(vault, reports, 5);
+    const shredder = new VaultDestroyer(vault, logger, 5);
     store.deletesFail = true;
     shredder.sweep(
       () => Promise.resolve(),
@@ -184,7 +188,11 @@ describe('a shredder', () => {
   it('reports a list that breaks off, and ends no process by it', async () => {
     const { vault } = await furnished([]);
     const stopped: unknown[] = [];
-    const shredder = new VaultDestroyer(vault, { ...silent, stopped: (error) => stopped.push(error) }, 5);
+    const shredder = new VaultDestroyer(
+      vault,
+      { ...silent, error: ({ err }: { err: unknown }) => stopped.push(err) },
+      5,
+    );
     const failure = new Error('no rows');
     const breaking = function* (): Generator<string> {
       yield 'a';

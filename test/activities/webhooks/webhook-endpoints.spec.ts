@@ -8,7 +8,7 @@ import {
   type WebhookSubscription,
 } from '../../../src/domain/organization/webhook-endpoints.js';
 import { guardedTarget } from '../../../src/http-client/guarded-fetch.js';
-import { webhookTargets } from '../../../src/webhooks/targets.js';
+import { webhookTargets } from '../../../src/http-client/webhook-targets.js';
 import { anOrganization } from '../facts.js';
 import { validate } from '../../../src/wire/validate.js';
 import { given, id } from '../given.js';

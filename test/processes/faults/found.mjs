@@ -1,8 +1,8 @@
 /** Founds the installation that the environment names, or opens it, as a start does; prints what is recorded of its founding. */
 import { openInstallation } from '../../../dist/app/open-installation.js';
 import { readConfig } from '../../../dist/config/config.js';
-import { createLogger } from '../../../dist/http/logger.js';
-import { logConditions } from '../../../dist/http/log-conditions.js';
+import { createLogger } from '../../../dist/logging/logger.js';
+import { logConditions } from '../../../dist/logging/log-conditions.js';
 import { Health } from '../../../dist/ports/health.js';
 
 process.umask(0o077);

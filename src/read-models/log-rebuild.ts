@@ -1,11 +1,11 @@
-import type { Logger } from 'pino';
-import type { Rebuild } from '../read-models/runner.js';
+import type { Log } from '../logging/logger.js';
+import type { Rebuild } from './runner.js';
 
 /** Interval between two lines about the progress of a rebuild, in milliseconds. */
 const progressMs = 10_000;
 
 /** A line when a rebuild of read models starts, one every ten seconds, and one when it has ended. */
-export function logRebuild(logger: Logger, now: () => number = () => performance.now()) {
+export function logRebuild(logger: Pick<Log, 'info' | 'warn'>, now: () => number = () => performance.now()) {
   let started = 0;
   let reported = 0;
   return (state: 'started' | 'advanced' | 'ended', { models, reached, goal }: Rebuild): void => {

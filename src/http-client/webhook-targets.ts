@@ -1,5 +1,5 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import { GuardedFetchError } from '../http-client/guarded-request.js';
+import { GuardedFetchError } from './guarded-request.js';
 
 /**
  * Where deliveries may go, for the activities.

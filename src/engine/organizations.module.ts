@@ -1,26 +1,26 @@
-import { Module } from '@nestjs/common';
-import type { Logger } from 'pino';
-import { Children } from '../engine/children.js';
-import { ChildrenModule } from '../engine/children.module.js';
-import { LOGGER } from '../http/logger.js';
-import { MetricsModule } from '../http/metrics.module.js';
+import { Global, Module } from '@nestjs/common';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
+import { HISTORY, type HistoryOptions } from '../ledger/history-options.js';
+import { OrganizationLoader } from '../ledger/load-organization.js';
+import { SNAPSHOTS, Snapshots } from '../ledger/snapshots.js';
+import { UnreadableOrganizations } from '../ledger/unreadable-organizations.js';
+import { LOGGER, type Log } from '../logging/logger.js';
+import { MetricsModule } from '../metrics/metrics.module.js';
 import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
-import { ReadModelRunner } from '../read-models/runner.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { EVENT_STORE, type EventStore } from './event-store.js';
-import { HISTORY, type HistoryOptions } from './history-options.js';
-import { OrganizationLoader } from './load-organization.js';
-import { SNAPSHOTS, Snapshots } from './snapshots.js';
-import { UnreadableOrganizations } from './unreadable-organizations.js';
+import { ReadModelRunner } from '../read-models/runner.js';
+import { Children } from './children.js';
 
-/** Organizations, folded from their streams and cached. */
+/** Organizations, folded from their streams and cached: rooms below this one read them too, so it is global. */
+@Global()
 @Module({
-  imports: [MetricsModule, ReadModelsModule, ChildrenModule],
+  imports: [MetricsModule, ReadModelsModule],
   providers: [
+    Children,
     {
       provide: SNAPSHOTS,
       inject: [ReadModelRunner, LOGGER, HISTORY],
-      useFactory: (runner: ReadModelRunner, logger: Logger, { snapshotFolder }: HistoryOptions) =>
+      useFactory: (runner: ReadModelRunner, logger: Log, { snapshotFolder }: HistoryOptions) =>
         snapshotFolder === undefined
           ? undefined
           : new Snapshots({
@@ -49,6 +49,6 @@ import { UnreadableOrganizations } from './unreadable-organizations.js';
         }),
     },
   ],
-  exports: [SNAPSHOTS, OrganizationLoader],
+  exports: [Children, SNAPSHOTS, OrganizationLoader],
 })
-export class LedgerModule {}
+export class OrganizationsModule {}

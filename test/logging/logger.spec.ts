@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { createLogger, nestLogger } from '../../src/http/logger.js';
+import { createLogger, nestLogger } from '../../src/logging/logger.js';
 
 function capturing(level: string) {
   const lines: string[] = [];

@@ -3,6 +3,14 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 
 export const LOGGER = Symbol('Logger');
 
+/** What most parts need of a logger: a line with members and a message, at a level. */
+export interface Log {
+  debug(members: object, message: string): void;
+  info(members: object, message: string): void;
+  warn(members: object, message: string): void;
+  error(members: object, message: string): void;
+}
+
 /** Members whose values are never logged, at any place in a log line. */
 const secretMembers = [
   'authorization',

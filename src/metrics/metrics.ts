@@ -3,7 +3,6 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { ClockState } from '../ports/clock.js';
 import type { Condition } from '../ports/health.js';
 import type { DriverMetrics } from '../ports/driver-metrics.js';
-import type { RunnerObserver } from '../read-models/runner.js';
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
@@ -345,17 +344,11 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
     this.foldedEvents.inc(events);
   }
 
-  /** Turns reports of the read-model runner into metrics, and passes the rest to `and`. */
-  observing(and: Omit<RunnerObserver, 'projected'>): RunnerObserver {
-    return {
-      projected: (model, position) => this.positions.set({ model }, Number(position)),
-      failed: (model, position, reason) => {
-        this.failures.inc({ model });
-        and.failed(model, position, reason);
-      },
-      interrupted: (error) => and.interrupted(error),
-      ...(and.leftOut ? { leftOut: and.leftOut } : {}),
-      ...(and.rebuild ? { rebuild: and.rebuild } : {}),
-    };
+  projected(model: string, position: bigint): void {
+    this.positions.set({ model }, Number(position));
+  }
+
+  projectionFailed(model: string): void {
+    this.failures.inc({ model });
   }
 }
