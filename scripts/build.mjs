@@ -26,18 +26,13 @@ if (madeOf.some((path) => newest(root + path) >= lastBuilt)) {
   utimesSync(built, began, began);
 }
 
-const pages = `${root}dist/site/search.json`;
-const pagesMadeOf = [
-  'docs',
-  'README.md',
-  'SECURITY.md',
-  'CONTRIBUTING.md',
-  'CHANGELOG.md',
-  'scripts/site',
-  'scripts/build-docs.mjs',
-];
+// The last file that VitePress writes.
+const pages = `${root}dist/site/code.css`;
+const pagesMadeOf = ['docs', 'README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'package-lock.json'];
 const pagesBuilt = statSync(pages, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-if (pagesMadeOf.some((path) => newest(root + path) >= pagesBuilt)) run(process.execPath, ['scripts/build-docs.mjs']);
+if (pagesMadeOf.some((path) => newest(root + path) >= pagesBuilt)) {
+  run('npx', ['--no-install', 'vitepress', 'build', 'docs']);
+}
 
 /** What was made of sources that are there no more would be packed, and could be imported. */
 function removeOrphans() {
