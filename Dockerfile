@@ -9,8 +9,7 @@ FROM base AS build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY nest-cli.json tsconfig.json tsconfig.build.json ./
-COPY scripts/arguments.mjs scripts/build.mjs scripts/build-docs.mjs scripts/no-arguments.mjs ./scripts/
-COPY scripts/site ./scripts/site
+COPY scripts/arguments.mjs scripts/build.mjs scripts/no-arguments.mjs ./scripts/
 COPY README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md ./
 COPY docs ./docs
 COPY src ./src

@@ -119,7 +119,7 @@ function commandSection(command) {
       .filter(({ hidden }) => !hidden)
       .map((option) => [
         `\`${option.flags}\``,
-        `${option.description}${defaultOf(option)}${option.mandatory ? ' (required)' : ''}`,
+        `${option.description.replaceAll('<', '\\<')}${defaultOf(option)}${option.mandatory ? ' (required)' : ''}`,
       ]),
   ];
   const usage = [
@@ -337,7 +337,7 @@ function factsOf(definition, { keys, kind }) {
 }
 
 function typeName({ kind, of, name }) {
-  if (kind === 'list' || kind === 'map') return `${kind}<${typeName(of)}>`;
+  if (kind === 'list' || kind === 'map') return `${kind}\\<${typeName(of)}>`;
   return kind === 'record' ? name : kind;
 }
 

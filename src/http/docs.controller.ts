@@ -13,36 +13,27 @@ import { CoordinatorError } from '../domain/errors.js';
 import { queries } from '../read-models/index.js';
 import { openApiDocument } from './openapi.js';
 
-const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
-/** The pages built from the Markdown in `docs/`. */
+/** The pages that VitePress builds from the Markdown in `docs/`. */
 const site = fileURLToPath(new URL('../site/', import.meta.url));
 
 /** The files served, by path below /docs/: a request never determines a file name. */
-const pages: ReadonlySet<string> = new Set(
-  existsSync(site)
-    ? readdirSync(site, { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile())
-        .map(({ parentPath, name }) =>
-          join(parentPath, name)
-            .slice(site.length)
-            .replace(/\.html$/, ''),
-        )
-    : [],
-);
+const files: ReadonlyMap<string, string> = new Map([
+  ...(existsSync(site) ? readdirSync(site, { recursive: true, withFileTypes: true }) : [])
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .map((file): [string, string] => [file.slice(site.length).replace(/(?:^index)?\.html$/, ''), file]),
+  ...['swagger-ui.css', 'swagger-ui-bundle.js'].map((name): [string, string] => [name, join(swaggerUi, name)]),
+]);
 
-const pageTypes: Readonly<Record<string, string>> = {
-  '': 'text/html; charset=utf-8',
+const contentTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.json': 'application/json',
   '.png': 'image/png',
   '.svg': 'image/svg+xml',
-};
-
-const contentTypes: Readonly<Record<string, string>> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
 };
 
 const page = `<!doctype html>
@@ -89,7 +80,7 @@ export class DocsController {
 
   @Get('docs')
   docs(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer> {
-    return this.page('index', reply);
+    return this.file('', reply);
   }
 
   @Get('docs/api')
@@ -98,33 +89,19 @@ export class DocsController {
     return page;
   }
 
-  @Get('docs/:folder/:file')
-  nested(
-    @Param('folder') folder: string,
-    @Param('file') file: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Buffer> {
-    return this.page(`${folder}/${file}`, reply);
+  @Get('docs/start.js')
+  @Header('content-type', 'text/javascript; charset=utf-8')
+  start(): string {
+    return start;
   }
 
-  @Get('docs/:file')
-  async asset(@Param('file') file: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer | string> {
-    if (file === 'start.js') {
-      void reply.type('text/javascript; charset=utf-8');
-      return start;
-    }
-    const contentType = Object.hasOwn(contentTypes, file) ? contentTypes[file] : undefined;
-    if (!contentType) return this.page(file, reply);
-    void reply.type(contentType);
-    return readFile(join(assets, file));
-  }
-
-  private async page(path: string, reply: FastifyReply): Promise<Buffer> {
-    if (!pages.has(path)) {
-      throw new CoordinatorError('NOT_FOUND', 'page not found: /docs lists all pages');
-    }
-    const extension = extname(path);
-    void reply.type(pageTypes[extension] ?? 'application/octet-stream');
-    return readFile(join(site, extension === '' ? `${path}.html` : path));
+  @Get('docs/*')
+  async file(@Param('*') path: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer> {
+    const file = files.get(path);
+    if (!file) throw new CoordinatorError('NOT_FOUND', 'page not found: /docs lists all pages');
+    void reply.type(contentTypes[extname(file)] ?? 'application/octet-stream');
+    // Their names contain a hash of their contents.
+    if (path.startsWith('assets/')) void reply.header('cache-control', 'public, max-age=31536000, immutable');
+    return readFile(file);
   }
 }

@@ -272,9 +272,7 @@ describe('the reference', () => {
       expect([path, status]).toEqual([path, 200]);
       seen.set(path, text);
       if (!/^text\/html/.test(headers.get('content-type')!)) continue;
-      expect(text).not.toMatch(
-        /<script(?![^>]* src="\/docs\/)|<style|\sstyle=|\son[a-z]+="|<(?:img|link|script)[^>]*="https?:/,
-      );
+      expect(text).not.toMatch(/<script(?![^>]* src="\/docs\/)|<style|\son[a-z]+="|<(?:img|link|script)[^>]*="https?:/);
       for (const [, link] of text.matchAll(/(?:href|src)="(\/[^"#]*)/g)) queue.push(link!);
     }
     expect([...seen.keys()]).toEqual(
@@ -282,12 +280,15 @@ describe('the reference', () => {
         '/docs/api',
         '/docs/how-to/webhooks',
         '/docs/reference/policy-language',
-        '/docs/search.js',
+        '/docs/check-dark-mode.js',
       ]),
     );
-    const index = (await get('/docs/search.json')).text;
-    expect(index).toContain('/docs/how-to/why-was-it-denied#what-am-i-asked-to-approve');
-    expect((await get('/docs/minisearch.js')).headers.get('content-type')).toMatch(/^text\/javascript/);
+    const { text: app } = await get([...seen.keys()].find((path) => /\/theme\.[^/]+\.js$/.test(path))!);
+    const search = await get(`/docs/assets/chunks/${/VPLocalSearchBox\.[\w-]+\.js/.exec(app)![0]}`);
+    const index = await get(`/docs/assets/chunks/${/@localSearchIndexroot\.[\w-]+\.js/.exec(search.text)![0]}`);
+    expect(index.text).toContain('/docs/how-to/why-was-it-denied#what-am-i-asked-to-approve');
+    expect(index.headers.get('content-type')).toMatch(/^text\/javascript/);
+    expect(index.headers.get('cache-control')).toContain('immutable');
   });
 
   test.each([
