@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sealTextBundle } from './hpke.js';
 import type { InstallationKeys } from './installation-keys.js';
-import { signBytesP256 } from './p256.js';
 
 interface Ports {
   readonly keys: InstallationKeys;
@@ -27,8 +26,7 @@ interface Claims {
 
 /**
  * This installation as an OpenID issuer: for people authenticated by an OAuth 2.0 provider that does not issue ID
- * tokens itself (docs/protocol.md, OAuth 2.0). ES256 with the key `oidc-issuer`; signatures are deterministic (RFC
- * 6979).
+ * tokens itself (docs/protocol.md, OAuth 2.0). ES256 with the key `oidc-issuer`.
  */
 export class OidcIssuer {
   constructor(private readonly ports: Ports) {}
@@ -74,9 +72,8 @@ export class OidcIssuer {
     const input = [{ alg: 'ES256', kid, typ: 'JWT' }, payload]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.');
-    return this.ports.keys.use('oidc-issuer', (key) => {
-      return `${input}.${Buffer.from(signBytesP256(Buffer.from(input), key)).toString('base64url')}`;
-    });
+    const signature = await this.ports.keys.sign('oidc-issuer', Buffer.from(input));
+    return `${input}.${Buffer.from(signature).toString('base64url')}`;
   }
 
   private async seal({ text, targetPublicKey }: NonNullable<Claims['bearerToken']>): Promise<string> {
