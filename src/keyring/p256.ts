@@ -16,7 +16,7 @@ export function signBytesP256(
   privateKey: Uint8Array,
   { isSeeded }: Pick<Randomness, 'isSeeded'>,
 ): Uint8Array {
-  if (isSeeded) return p256.sign(bytes, privateKey);
+  if (isSeeded) return p256.sign(bytes, privateKey, { lowS: true });
   // OpenSSL takes any number.
   checkPrivateKey('CURVE_P256', privateKey);
   const key = Buffer.concat([beforeKey, privateKey, afterKey]);
@@ -32,7 +32,7 @@ export function signBytesP256(
  * signs no digest that it did not compute itself, and returns no recovery id.
  */
 export function signDigestP256(digest: Uint8Array, privateKey: Uint8Array): Uint8Array {
-  return p256.sign(digest, privateKey, { prehash: false, format: 'recovered' });
+  return p256.sign(digest, privateKey, { prehash: false, lowS: true, format: 'recovered' });
 }
 
 /** The DER form of r ‖ s (RFC 3279, section 2.2.3). */

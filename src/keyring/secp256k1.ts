@@ -29,7 +29,8 @@ interface Chosen {
 /** `@noble/curves`: JavaScript that runs everywhere, and the oracle of the native library. */
 export const nobleSecp256k1: Secp256k1 = {
   name: '@noble/curves',
-  signEcdsa: (digest, privateKey) => curve.sign(digest, privateKey, { prehash: false, format: 'recovered' }),
+  signEcdsa: (digest, privateKey) =>
+    curve.sign(digest, privateKey, { prehash: false, lowS: true, format: 'recovered' }),
   verifyEcdsa: (compact, digest, publicKey) =>
     curve.verify(compact, digest, publicKey, { prehash: false, lowS: false }),
   publicKeyOf: (privateKey) => curve.getPublicKey(privateKey, true),
