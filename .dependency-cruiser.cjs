@@ -141,7 +141,7 @@ module.exports = {
     only('stamps-know-errors', 'verifying and making stamps', '^src/stamps/', [
       '^src/domain/(errors|key-formats)\\.ts$',
       '^src/fairness/',
-      '^src/keyring/secp256k1/choose\\.ts$',
+      '^src/keyring/secp256k1\\.ts$',
       '^src/wire/stamp-header\\.ts$',
       '^src/ports/passkeys\\.ts$',
     ]),
@@ -216,6 +216,7 @@ module.exports = {
         '^src/domain/(boots|canonical-json|activity/app-proof)\\.ts$',
         '^src/ledger/(append-with-retry|event-store|chain|seal)\\.ts$',
         '^src/keyring/(curves|installation-keys|p256)\\.ts$',
+        '^src/ports/randomness\\.ts$',
       ],
     ),
     only('delivery-knows-settings', 'mail, SMS, the outbox, their texts', '^src/delivery/', [
@@ -323,7 +324,7 @@ module.exports = {
       '^src/ledger/(event-store|ids|installation-stream|mend-clock)\\.ts$',
       '^src/ledger/stores/(open-event-store|sqlite/integrity)\\.ts$',
       '^src/domain/(boots|canonical-json|organization/clock-mends|activity/app-proof|errors|key-formats|policy/(types|decoded|decoded/account)|uuid)\\.ts$',
-      '^src/keyring/(addresses|hpke|secret-envelope|make-curves-ready)\\.ts$',
+      '^src/keyring/(addresses|hpke|secp256k1|secret-envelope)\\.ts$',
       '^src/read-models/(build|define-query|draft-shapes|index)\\.ts$',
       '^src/wire/',
       '^src/proofs/verify\\.ts$',
@@ -412,17 +413,11 @@ module.exports = {
       to: { path: 'node_modules/libsql/' },
     },
     {
-      name: 'one-place-for-libsodium',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/keyring/ed25519/' },
-      to: { path: 'node_modules/sodium-native/' },
-    },
-    {
       name: 'libraries-for-secp256k1',
       comment: 'the index of secp256k1 falls back to elliptic in silence',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/keyring/secp256k1/' },
-      to: { path: 'node_modules/(secp256k1|tiny-secp256k1|elliptic)/' },
+      from: { path: '^src/', pathNot: '^src/keyring/secp256k1\\.ts$' },
+      to: { path: 'node_modules/(secp256k1|elliptic)/' },
     },
     {
       name: 'hosts-of-others-in-one-thread',

@@ -166,7 +166,7 @@ function addressFormatsPage() {
       ]),
     ),
     '`test/keyring/addresses.spec.ts` compares each with the SDK of its chain.',
-    "Keys on `CURVE_SECP256K1` sign with libsecp256k1, native or as WebAssembly, else with noble; `CURVE_P256` with noble's arithmetic and OpenSSL's multiplication, `CURVE_ED25519` with libsodium, else with OpenSSL ([ADR 27](../adr/0027-sign-with-native-libraries.md)).",
+    'Keys on `CURVE_SECP256K1` sign with libsecp256k1, else with noble, and with BIP-340 by noble; `CURVE_P256` with noble, `CURVE_ED25519` with OpenSSL ([ADR 27](../adr/0027-sign-with-node-crypto-libsecp256k1-and-noble.md)).',
   );
 }
 

@@ -100,7 +100,6 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'only-modules-import-modules': { 'src/http/wired.ts': '../engine/engine.module.js' },
   'the-proxy-alone-is-no-coordinator': { 'src/app/start-auth-proxy.ts': '../ledger/event-store.js' },
   'one-driver-for-sqlite': { 'src/read-models/driving.ts': 'libsql' },
-  'one-place-for-libsodium': { 'src/stamps/fast.ts': 'sodium-native' },
   'libraries-for-secp256k1': { 'src/stamps/signing.ts': 'secp256k1' },
   'hosts-of-others-in-one-thread': { 'src/webhooks/calling.ts': 'undici' },
   'one-client-for-event-store-db': { 'src/ledger/stores/another.ts': '@eventstore/db-client' },

@@ -110,10 +110,10 @@ export async function startCoordinator(given: Config): Promise<void> {
       () => freeBytes(config.dataDir),
     );
   }
-  const { makeCurvesReady } = await import('../keyring/make-curves-ready.js');
-  for (const { curve, library, passedOver } of makeCurvesReady()) {
-    logger.info({ library, ...(passedOver.length > 0 ? { passedOver } : {}) }, `signs on ${curve}`);
-  }
+  // Now, and not at the first signature, which would have everyone wait for it.
+  const { chosenSecp256k1 } = await import('../keyring/secp256k1.js');
+  const { library, passedOver } = chosenSecp256k1();
+  logger.info({ library: library.name, passedOver }, 'signs on secp256k1');
   if (config.eventStore !== 'memory:') await watchDisk(config.dataDir, config.minFreeDisk, health);
   await listen(coordinator, config, logger);
 

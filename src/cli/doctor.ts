@@ -40,7 +40,7 @@ const reasonOf = (error: unknown): string => (isNativeError(error) ? error.messa
 
 /** Checks an installation for what goes wrong in practice. Changes nothing. */
 export async function examine(terminal: Terminal, options: StoreOptions): Promise<Outcome> {
-  const findings: Finding[] = [versionFinding(process.versions.node), ...(await signing())];
+  const findings: Finding[] = [versionFinding(process.versions.node), await signing()];
   try {
     const from = environment(terminal.env);
     const config = readConfig(options.dataDir ? { ...from, DATA_DIR: terminal.path(options.dataDir) } : from);
@@ -88,12 +88,11 @@ export function versionFinding(version: string, now = Date.now()): Finding {
   );
 }
 
-/** Which libraries sign, where there is a choice. */
-async function signing(): Promise<Finding[]> {
-  const { curveLibraries } = await import('../keyring/make-curves-ready.js');
-  return curveLibraries().map(({ curve, library, passedOver }) =>
-    ok(curve, [`signs with ${library}`, ...passedOver].join('; ')),
-  );
+/** Which library signs on secp256k1, the only curve for which there is a choice. */
+async function signing(): Promise<Finding> {
+  const { chosenSecp256k1 } = await import('../keyring/secp256k1.js');
+  const { library, passedOver } = chosenSecp256k1();
+  return ok('secp256k1', `signs with ${library.name}${passedOver === undefined ? '' : `; ${passedOver}`}`);
 }
 
 async function folder({ dataDir, eventStore }: Config): Promise<Finding[]> {

@@ -3,8 +3,8 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { invalidField } from '../domain/errors.js';
 import type { Curve } from '../domain/key-formats.js';
 import { CURVE_ORDER, subtract, type EcdsaCurve } from './curve-orders.js';
-import { chosenEd25519 } from './ed25519/choose.js';
-import { chosenSecp256k1 } from './secp256k1/choose.js';
+import { publicKeyOfEd25519 } from './ed25519.js';
+import { chosenSecp256k1 } from './secp256k1.js';
 
 const OPENSSL_NAME: Readonly<Record<EcdsaCurve, string>> = {
   CURVE_SECP256K1: 'secp256k1',
@@ -70,7 +70,7 @@ export function generatePrivateKey(curve: Curve, randomBytes: (length: number) =
  */
 export function publicKeyOf(curve: Curve, privateKey: Uint8Array): Buffer {
   checkPrivateKey(curve, privateKey);
-  if (curve === 'CURVE_ED25519') return Buffer.from(chosenEd25519().library.publicKeyOf(privateKey));
+  if (curve === 'CURVE_ED25519') return publicKeyOfEd25519(privateKey);
   if (curve === 'CURVE_SECP256K1') return Buffer.from(chosenSecp256k1().library.publicKeyOf(privateKey));
   const ecdh = createECDH(OPENSSL_NAME[curve]);
   ecdh.setPrivateKey(privateKey);

@@ -1,10 +1,10 @@
-import { p256 } from '@noble/curves/nist.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';
 import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
+import type { Randomness } from '../ports/randomness.js';
 import { checkPrivateKey, parsePublicKey, publicKeyOf, uncompressPublicKey } from './curves.js';
-import { signBytesP256 } from './p256.js';
+import { derOfP256, signBytesP256 } from './p256.js';
 
 /**
  * The HPKE encryption of a message: encapsulated key (65 bytes, uncompressed) and ciphertext with tag, lower-case hex.
@@ -156,13 +156,12 @@ export async function openCredentialBundle(
 
 /**
  * A signer of bundles from its P-256 private key (32 bytes), which it does not copy: sign before the key is wiped.
- * Deterministic (RFC 6979), so that recording the same export again gives the same text.
  */
-export function bundleSigner(privateKey: Uint8Array): BundleSigner {
+export function bundleSigner(privateKey: Uint8Array, randomness: Pick<Randomness, 'isSeeded'>): BundleSigner {
   checkPrivateKey('CURVE_P256', privateKey);
   return {
     publicKey: uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', privateKey)).toString('hex'),
-    sign: (data) => Buffer.from(p256.Signature.fromBytes(signBytesP256(data, privateKey)).toBytes('der')),
+    sign: (data) => derOfP256(signBytesP256(data, privateKey, randomness)),
   };
 }
 

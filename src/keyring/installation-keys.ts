@@ -2,7 +2,9 @@ import { bootStream } from '../domain/boots.js';
 import { installationVault, vaultStream } from '../domain/vault-streams.js';
 import { isBegun, type EventStore } from '../ledger/event-store.js';
 import type { Vault } from '../vault/vault.js';
+import type { Randomness } from '../ports/randomness.js';
 import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.js';
+import { signBytesP256 } from './p256.js';
 
 /**
  * Keys of the installation itself (docs/protocol.md, keys of the installation). `signer` signs export and import bundles, `notarizer`
@@ -30,6 +32,7 @@ const symmetricKeys = ['otp-code', 'read-session', 'message-counts'] as const;
 type SymmetricKey = (typeof symmetricKeys)[number];
 
 export type InstallationKey = (typeof INSTALLATION_KEYS)[number];
+type SigningKey = 'signer' | 'notarizer' | 'verification-token' | 'oidc-issuer';
 
 /** The vault of these keys, and what takes the place of an organization in its seals. */
 const place = { vaultId: installationVault, organizationId: 'installation' };
@@ -45,15 +48,12 @@ class LostInstallationKeys extends Error {
   }
 }
 
-interface Randomness {
-  bytes(count: number): Uint8Array;
-}
-
 /** The installation's keys, sealed in the vault and opened for each use. */
 export class InstallationKeys {
-  /** Compressed SEC1 points, or the 32 bytes of the Ed25519 key, lower-case hex. */
   private constructor(
     private readonly vault: Vault,
+    private readonly randomness: Randomness,
+    /** Compressed SEC1 points, or the 32 bytes of the Ed25519 key, lower-case hex. */
     private readonly publicKeys: ReadonlyMap<InstallationKey, string>,
   ) {}
 
@@ -88,12 +88,17 @@ export class InstallationKeys {
       const publicKey = await vault.open({ ...place, name }, (key) => publicKeyOf(curveOf(name), key).toString('hex'));
       publicKeys.set(name, publicKey);
     }
-    return new InstallationKeys(vault, publicKeys);
+    return new InstallationKeys(vault, randomness, publicKeys);
   }
 
   /** Opens a key while `use` runs, and wipes it afterwards. */
   use<Result>(name: InstallationKey, use: (key: Buffer) => Result | Promise<Result>): Promise<Result> {
     return this.vault.open({ ...place, name }, use);
+  }
+
+  /** Signs with a key on P-256: r ‖ s over SHA-256 of the bytes; see `signBytesP256`. */
+  sign(name: SigningKey, bytes: Uint8Array): Promise<Uint8Array> {
+    return this.use(name, (key) => signBytesP256(bytes, key, this.randomness));
   }
 
   /** The public part as hex: compressed, or for bundle signers uncompressed, as clients compare it. */

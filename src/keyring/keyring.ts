@@ -3,6 +3,7 @@ import { accountSecret, privateKeySecret } from '../domain/organization/signing-
 import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
+import type { Randomness } from '../ports/randomness.js';
 import type { SecretVault } from '../vault/attempt-vault.js';
 import type { NamedSecret, SecretRef } from '../vault/vault.js';
 import { addressOf, checkAddressFormat } from './addresses.js';
@@ -11,9 +12,8 @@ import { canonicalPath, Derivation } from './derivation.js';
 import { bundleSigner, makeImportBundle, openImportedBundle, sealExportBundle } from './hpke.js';
 import type { InstallationKeys } from './installation-keys.js';
 import { generateMnemonic, mnemonicToSeed, parseMnemonic, translateMnemonic } from './mnemonic.js';
-import { chosenSecp256k1 } from './secp256k1/choose.js';
 import type { SigningThread } from './signing-thread.js';
-import { payloadSigner, type Signature } from './signing.js';
+import { payloadSigner, signsInJavaScript, type Signature } from './signing.js';
 
 interface AccountToDerive {
   readonly curve: Curve;
@@ -35,7 +35,7 @@ interface KeyringPorts {
   readonly vault: SecretVault;
   readonly keys: InstallationKeys;
   readonly signingThread: SigningThread;
-  readonly randomness: { bytes(count: number): Uint8Array };
+  readonly randomness: Randomness;
   /** Creates the id of a new vault. */
   readonly newId: () => string;
   /** Who takes turns for derivations and signatures; by default, one queue for all. */
@@ -46,10 +46,8 @@ interface KeyringPorts {
 export const mnemonicSecret = 'mnemonic';
 export const seedSecret = 'seed';
 const targetSecret = 'target';
-/** Payloads signed before others may have a turn: 16 ms with the slowest library. */
+/** Payloads signed before others may have a turn: less than a millisecond. */
 const payloadsATurn = 8;
-/** Payloads on P-256 that go to a thread: below, the way there costs as much as they do. */
-const worthAThread = 8;
 
 /**
  * Key material in use: every secret is created here, sealed into the vault, and opened again only inside a method of
@@ -133,7 +131,7 @@ export class Keyring {
       const targetPublicKey = uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', target)).toString('hex');
       await vault.seal(vaultId, organizationId, [{ name: targetSecret, secret: target }]);
       const importBundle = await keys.use('signer', (signer) =>
-        makeImportBundle({ targetPublicKey, organizationId, userId }, bundleSigner(signer)),
+        makeImportBundle({ targetPublicKey, organizationId, userId }, bundleSigner(signer, randomness)),
       );
       return { vaultId, targetPublicKey, importBundle };
     } finally {
@@ -178,22 +176,26 @@ export class Keyring {
 
   /** Signs each payload in order; see `signPayload`. The key is open only during the call. */
   async sign(
-    key: Place & { readonly secret: string; readonly curve: Curve; readonly addressFormat: AddressFormat | undefined },
+    {
+      organizationId,
+      vaultId,
+      secret,
+      curve,
+      addressFormat,
+    }: Place & { readonly secret: string; readonly curve: Curve; readonly addressFormat: AddressFormat | undefined },
     payloads: readonly Uint8Array[],
   ): Promise<Signature[]> {
-    const { secret, curve, addressFormat, ...place } = key;
-    const ref: SecretRef = { organizationId: place.organizationId, vaultId: place.vaultId, name: secret };
+    const ref: SecretRef = { organizationId, vaultId, name: secret };
     return this.ports.vault.open(ref, async (privateKey) => {
-      if (curve === 'CURVE_P256' && payloads.length >= worthAThread) {
-        return this.ports.signingThread.signAll(privateKey, payloads, this.path);
-      }
-      const signer = payloadSigner({ curve, privateKey, ...(addressFormat ? { addressFormat } : {}) });
+      const key = { curve, addressFormat, privateKey };
+      if (signsInJavaScript(key)) return this.ports.signingThread.signAll(key, payloads, this.path);
+      const signer = payloadSigner(key);
       try {
         const signatures: Signature[] = [];
         for (let from = 0; from < payloads.length; from += payloadsATurn) {
           const turn = this.turn();
           if (turn) await turn;
-          signatures.push(...signer.signAll(payloads.slice(from, from + payloadsATurn)));
+          for (const payload of payloads.slice(from, from + payloadsATurn)) signatures.push(signer.sign(payload));
         }
         return signatures;
       } finally {
@@ -232,7 +234,6 @@ export class Keyring {
       return { vaultId, publicKey: publicKey.toString('hex'), addresses };
     } finally {
       key.fill(0);
-      chosenSecp256k1().library.forgetKeys();
     }
   }
 
@@ -241,7 +242,10 @@ export class Keyring {
     const ephemeralSeed = randomness.bytes(32);
     try {
       return await keys.use('signer', (signer) =>
-        sealExportBundle({ organizationId, targetPublicKey, plaintext, ephemeralSeed }, bundleSigner(signer)),
+        sealExportBundle(
+          { organizationId, targetPublicKey, plaintext, ephemeralSeed },
+          bundleSigner(signer, randomness),
+        ),
       );
     } finally {
       ephemeralSeed.fill(0);
@@ -301,7 +305,6 @@ export class Keyring {
       throw error;
     } finally {
       derivation.forget();
-      chosenSecp256k1().library.forgetKeys();
     }
     return { accounts: derived, secrets: [...secrets].map(([name, secret]) => ({ name, secret })) };
   }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { invalidField } from '../domain/errors.js';
+import type { Randomness } from '../ports/randomness.js';
 import type { SecretVault } from '../vault/attempt-vault.js';
 import { generatePrivateKey, parsePublicKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 import { bundleSigner, openImportedBundle, sealCredentialBundle, signBundle } from './hpke.js';
@@ -8,7 +9,7 @@ import type { InstallationKeys } from './installation-keys.js';
 interface Ports {
   readonly vault: SecretVault;
   readonly keys: InstallationKeys;
-  readonly randomness: { bytes(count: number): Uint8Array };
+  readonly randomness: Randomness;
   /** Creates the id of a new vault. */
   readonly newId: () => string;
   readonly clock: { now(): number };
@@ -82,7 +83,7 @@ export class LoginSecrets {
       await vault.seal(vaultId, organizationId, [{ name: targetSecret, secret: target }]);
       const targetPublic = uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', target)).toString('hex');
       const targetBundle = await keys.use('verification-token', (signer) =>
-        signBundle({ targetPublic, organizationId }, bundleSigner(signer)),
+        signBundle({ targetPublic, organizationId }, bundleSigner(signer, randomness)),
       );
       return { vaultId, targetBundle };
     } finally {

@@ -4,7 +4,6 @@ import { ADDRESSES, type Addresses } from '../ports/addresses.js';
 import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
 import { sealTextBundle } from './hpke.js';
 import { InstallationKeys } from './installation-keys.js';
-import { signBytesP256 } from './p256.js';
 
 /** Claims of our ID tokens. */
 interface Claims {
@@ -23,8 +22,7 @@ interface Claims {
 
 /**
  * This installation as an OpenID issuer: for people authenticated by an OAuth 2.0 provider that does not issue ID
- * tokens itself (docs/protocol.md, OAuth 2.0). ES256 with the key `oidc-issuer`; signatures are deterministic (RFC
- * 6979).
+ * tokens itself (docs/protocol.md, OAuth 2.0). ES256 with the key `oidc-issuer`.
  */
 @Injectable()
 export class OidcIssuer {
@@ -75,9 +73,8 @@ export class OidcIssuer {
     const input = [{ alg: 'ES256', kid, typ: 'JWT' }, payload]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.');
-    return this.installation.use('oidc-issuer', (key) => {
-      return `${input}.${Buffer.from(signBytesP256(Buffer.from(input), key)).toString('base64url')}`;
-    });
+    const signature = await this.installation.sign('oidc-issuer', Buffer.from(input));
+    return `${input}.${Buffer.from(signature).toString('base64url')}`;
   }
 
   private async seal({ text, targetPublicKey }: NonNullable<Claims['bearerToken']>): Promise<string> {

@@ -1,4 +1,5 @@
 import type { EventStore } from '../ledger/event-store.js';
+import type { Randomness } from '../ports/randomness.js';
 import type { KeyEncryption } from '../vault/key-encryption.js';
 import { vaultWithin, type VaultMaker } from '../vault/attempt-vault.js';
 import { Vault } from '../vault/vault.js';
@@ -15,7 +16,7 @@ interface World {
   readonly store: EventStore;
   readonly keyEncryption: KeyEncryption;
   readonly clock: { now(): number };
-  readonly randomness: { bytes(count: number): Uint8Array };
+  readonly randomness: Randomness;
   /** Whose share of the cache an organization's sealed secrets use. */
   readonly familyOf?: (organizationId: string) => string;
   /** Creates the id of a new vault. */

@@ -1,12 +1,12 @@
-import { hash } from 'node:crypto';
+import type { Randomness } from '../ports/randomness.js';
 import type { SecretVault } from '../vault/attempt-vault.js';
 import { stampHeader } from '../wire/stamp-header.js';
 import { generatePrivateKey, publicKeyOf } from './curves.js';
-import { forgetNonce, signP256 } from './p256.js';
+import { derOfP256, signBytesP256 } from './p256.js';
 
 interface Ports {
   readonly vault: SecretVault;
-  readonly randomness: { bytes(count: number): Uint8Array };
+  readonly randomness: Randomness;
   /** Creates the id of a new vault. */
   readonly newId: () => string;
 }
@@ -42,15 +42,11 @@ export class ProxyKeys {
 
   /** The `X-Stamp` of a request body (docs/protocol.md, API key stamps). @throws {CoordinatorError} NOT_FOUND once it was shredded */
   stamp(place: Place, body: string): Promise<string> {
-    const digest = hash('sha256', body, 'buffer');
-    return this.ports.vault.open({ ...place, name: secretName }, (key) => {
-      try {
-        const publicKey = publicKeyOf('CURVE_P256', key).toString('hex');
-        const signature = signP256(digest, key).toHex('der');
-        return stampHeader({ publicKey, scheme: 'SIGNATURE_SCHEME_TK_API_P256', signature });
-      } finally {
-        forgetNonce();
-      }
+    const { vault, randomness } = this.ports;
+    return vault.open({ ...place, name: secretName }, (key) => {
+      const publicKey = publicKeyOf('CURVE_P256', key).toString('hex');
+      const signature = derOfP256(signBytesP256(Buffer.from(body), key, randomness)).toString('hex');
+      return stampHeader({ publicKey, scheme: 'SIGNATURE_SCHEME_TK_API_P256', signature });
     });
   }
 }

@@ -1,9 +1,8 @@
 import type { Outcome } from '../threads/task.js';
-import { forgetNonce, signAllP256, type P256Signature } from './p256.js';
+import { payloadSigner, type KeyToSignWith, type Signature } from './signing.js';
 
-/** A key in shared memory, which the thread takes and wipes, and digests one after the other. */
-export interface ToSign {
-  readonly key: Uint8Array;
+/** A key, its bytes in shared memory, which the thread takes and wipes, and digests one after the other. */
+export interface ToSign extends KeyToSignWith {
   readonly digests: Uint8Array;
 }
 
@@ -11,17 +10,21 @@ export interface ToSign {
 const taken = new Uint8Array(32);
 
 /** The task of `SigningThread`. */
-export function sign({ key, digests }: ToSign): Promise<Outcome<readonly P256Signature[]>> {
-  taken.set(key);
-  key.fill(0);
+export function sign({ privateKey, digests, ...key }: ToSign): Promise<Outcome<readonly Signature[]>> {
+  taken.set(privateKey);
+  privateKey.fill(0);
   try {
-    const each = Array.from({ length: digests.length / 32 }, (_, at) => digests.subarray(32 * at, 32 * (at + 1)));
-    return Promise.resolve({ value: signAllP256(each, taken) });
+    const signer = payloadSigner({ ...key, privateKey: taken });
+    try {
+      const each = Array.from({ length: digests.length / 32 }, (_, at) => digests.subarray(32 * at, 32 * (at + 1)));
+      return Promise.resolve({ value: each.map((digest) => signer.sign(digest)) });
+    } finally {
+      signer.forget();
+    }
   } catch {
     // An error may be about the key: it stays here.
     throw new Error('the digests were not signed');
   } finally {
     taken.fill(0);
-    forgetNonce();
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CURVE_ORDER, subtract } from './curve-orders.js';
 import { addToScalar, isScalar } from './curves.js';
-import { chosenSecp256k1 } from './secp256k1/choose.js';
+import { chosenSecp256k1 } from './secp256k1.js';
 
 const CURVE = 'CURVE_SECP256K1';
 /** BIP-340, "tagged hash": each tag is hashed twice before the message. */

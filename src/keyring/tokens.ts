@@ -4,7 +4,6 @@ import { invalidField } from '../domain/errors.js';
 import type { SessionClaims, VerificationClaims } from '../ports/tokens.js';
 import { parsePublicKey, uncompressPublicKey } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
-import { signBytesP256 } from './p256.js';
 
 /** Longest token that is examined, in characters. */
 const maxTokenLength = 8_192;
@@ -14,7 +13,7 @@ const header = Buffer.from('{"alg":"ES256","typ":"JWT"}').toString('base64url');
 
 /**
  * Our own tokens: session tokens, signed by the notarizer key over a double SHA-256, and verification tokens, signed by
- * the verification-token key (docs/protocol.md, sessions and verification tokens). Signatures are deterministic (RFC 6979).
+ * the verification-token key (docs/protocol.md, sessions and verification tokens).
  */
 export class Tokens {
   constructor(private readonly keys: InstallationKeys) {}
@@ -28,7 +27,7 @@ export class Tokens {
       organization_id: organizationId,
     })}`;
     const inner = createHash('sha256').update(input).digest();
-    return this.keys.use('notarizer', (key) => `${input}.${base64Url(signBytesP256(inner, key))}`);
+    return `${input}.${base64Url(await this.keys.sign('notarizer', inner))}`;
   }
 
   signVerification(claims: VerificationClaims): Promise<string> {
@@ -124,12 +123,9 @@ export class Tokens {
     return this.keys.use('read-session', (key) => createHmac('sha256', key).update(publicHalf).digest());
   }
 
-  private signVerificationPayload(claims: Readonly<Record<string, unknown>>): Promise<string> {
+  private async signVerificationPayload(claims: Readonly<Record<string, unknown>>): Promise<string> {
     const input = `${header}.${payloadOf(claims)}`;
-    return this.keys.use(
-      'verification-token',
-      (key) => `${input}.${base64Url(signBytesP256(Buffer.from(input), key))}`,
-    );
+    return `${input}.${base64Url(await this.keys.sign('verification-token', Buffer.from(input)))}`;
   }
 
   /** Claims of a token signed by the verification-token key; nothing is read before the signature is verified. */

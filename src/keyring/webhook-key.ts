@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { chosenEd25519 } from './ed25519/choose.js';
+import { ed25519Signer } from './ed25519.js';
 import { InstallationKeys } from './installation-keys.js';
 
 /** Signs webhook deliveries (docs/protocol.md, webhooks). */
@@ -29,13 +29,6 @@ export class WebhookKey {
 
   /** A signature over the message, 64 bytes (RFC 8032). */
   sign(message: Uint8Array): Promise<Uint8Array> {
-    return this.keys.use('webhook', (key) => {
-      const signer = chosenEd25519().library.signer(key);
-      try {
-        return signer.sign(message);
-      } finally {
-        signer.forget();
-      }
-    });
+    return this.keys.use('webhook', (key) => ed25519Signer(key)(message));
   }
 }

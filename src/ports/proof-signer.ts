@@ -4,6 +4,6 @@ export const PROOF_SIGNER = Symbol('ProofSigner');
 export interface ProofSigner {
   /** 130 bytes, lower-case hex: identifies the boot. */
   readonly publicKey: string;
-  /** r ‖ s over SHA-256 of the text, hex; the same text gives the same signature. */
+  /** r ‖ s over SHA-256 of the text, hex. */
   sign(text: string): string;
 }

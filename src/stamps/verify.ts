@@ -3,7 +3,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
 import { callerPath, type QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
-import { chosenSecp256k1 } from '../keyring/secp256k1/choose.js';
+import { chosenSecp256k1 } from '../keyring/secp256k1.js';
 import { maxAttestedLength, readAttestedStamp, type AttestedStamp } from './attested.js';
 import { personalMessagePrefix } from './eip191.js';
 import { base64Text, decodeBase64, readStrings, singleHeader, unreadable } from './header.js';

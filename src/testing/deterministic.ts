@@ -41,6 +41,7 @@ function durationMs(text: string): number {
 
 /** Bytes derived from a seed: SHA-256 of the seed and a counter. For tests only; never use it for real secrets. */
 export class SeededRandomness implements Randomness {
+  readonly isSeeded = true;
   private counter = 0;
   private rest = Buffer.alloc(0);
 

@@ -62,7 +62,10 @@ export function contentOf(
     orHidden(() => ({ transactions: [read(chain, bytes)] }), hidden);
   try {
     if (hashFunction === 'HASH_FUNCTION_NOT_APPLICABLE') {
-      return mayBeSolana(bytes) ? asTransaction('SOLANA', () => hiddenTx('solana', undecoded)) : undefined;
+      if (!mayBeSolana(bytes)) return undefined;
+      const hidden = () => hiddenTx('solana', undecoded);
+      // No later version can be decoded; trying to would take as many steps as decoding one.
+      return bytes[0]! > VERSION_FLAG ? hidden() : asTransaction('SOLANA', hidden);
     }
     if (hashFunction === 'HASH_FUNCTION_NO_OP') return hiddenFrom(scheme, ofDigest);
     if (hashFunction === 'HASH_FUNCTION_SHA256') {

@@ -44,8 +44,7 @@ const like = (pattern: RegExp) => expect.stringMatching(pattern) as string;
 test('a healthy installation has no problems, and gets hints', async () => {
   const { code, out } = await user.types(['doctor', '--data-dir', 'data']);
   expect(out).toMatch(/^(?:ok {7}|warning {2})Node\.js: 2\d\./);
-  expect(out).toMatch(/\nok {7}secp256k1: signs with (?:tiny-)?secp256k1 \(/);
-  expect(out).toMatch(/\nok {7}Ed25519: signs with (?:sodium-native|OpenSSL)/);
+  expect(out).toMatch(/\nok {7}secp256k1: signs with (?:secp256k1 \(native\)\n|@noble)/);
   expect(out).toMatch(
     /\nok {7}data folder: \S+, for its owner only\nwarning {2}key-encryption key: \S+ is in the data folder[^\n]+\n {9}→ [^\n]+KEK_FILE\n/,
   );

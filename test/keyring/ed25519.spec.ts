@@ -1,21 +1,7 @@
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { ed25519 as noble, ed25519ph } from '@noble/curves/ed25519.js';
+import { ed25519 as noble } from '@noble/curves/ed25519.js';
 import fc from 'fast-check';
-import { chooseEd25519, chosenEd25519 } from '../../src/keyring/ed25519/choose.js';
-import type { Ed25519 } from '../../src/keyring/ed25519/ed25519.js';
-import { nativeEd25519 } from '../../src/keyring/ed25519/native.js';
-import { openSslEd25519 } from '../../src/keyring/ed25519/openssl.js';
-import { unwipedCopies } from './copies.js';
+import { ed25519Signer, publicKeyOfEd25519 } from '../../src/keyring/ed25519.js';
 import { fromHex } from './read-vectors.js';
-
-const modules = new URL('../../node_modules/', import.meta.url);
-const isBuilt = existsSync(new URL(`sodium-native/prebuilds/${process.platform}-${process.arch}`, modules));
-const openSsl = openSslEd25519();
-const libraries: readonly (readonly [string, Ed25519])[] = [
-  ...(isBuilt ? [['native', nativeEd25519()] as const] : []),
-  ['OpenSSL', openSsl],
-];
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
@@ -41,116 +27,37 @@ const PUBLISHED = [
   ],
 ] as const;
 
-describe.each(libraries)('%s', (_, library) => {
-  test.each(PUBLISHED)('signs with %s as RFC 8032 has it', (privateKey, publicKey, message, signature) => {
-    expect(hex(library.publicKeyOf(fromHex(privateKey)))).toBe(publicKey);
-    expect(hex(library.signer(fromHex(privateKey)).sign(fromHex(message)))).toBe(signature);
-  });
-
-  test('returns what noble returns, for any key and message', () => {
-    fc.assert(
-      fc.property(
-        fc.uint8Array({ minLength: 32, maxLength: 32 }),
-        fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 3 }),
-        (key, messages) => {
-          expect(hex(library.publicKeyOf(key))).toBe(hex(noble.getPublicKey(key)));
-          const signer = library.signer(key);
-          for (const message of messages) expect(hex(signer.sign(message))).toBe(hex(noble.sign(message, key)));
-          signer.forget();
-        },
-      ),
-      { numRuns: 40 },
-    );
-  });
-
-  test('takes bytes in the middle of others, and leaves them as they were', () => {
-    const around = Buffer.from(Array.from({ length: 200 }, (_, at) => at));
-    const before = hex(around);
-    const [key, message] = [around.subarray(7, 39), around.subarray(41, 150)];
-    const signer = library.signer(key);
-    expect(hex(signer.sign(message))).toBe(hex(noble.sign(message, key)));
-    signer.forget();
-    expect(hex(around)).toBe(before);
-  });
-
-  test('refuses a private key of another length', () => {
-    for (const length of [0, 31, 33, 64]) {
-      expect(() => library.signer(new Uint8Array(length))).toThrow();
-      expect(() => library.publicKeyOf(new Uint8Array(length))).toThrow();
-    }
-  });
+test.each(PUBLISHED)('signs with %s as RFC 8032 has it', (privateKey, publicKey, message, signature) => {
+  expect(hex(publicKeyOfEd25519(fromHex(privateKey)))).toBe(publicKey);
+  expect(hex(ed25519Signer(fromHex(privateKey))(fromHex(message)))).toBe(signature);
 });
 
-describe('the native library', () => {
-  const bindings = createRequire(import.meta.url)('sodium-native') as {
-    crypto_sign_seed_keypair: (publicKey: Uint8Array, secretKey: Uint8Array, seed: Uint8Array) => void;
-  };
-
-  test('leaves nothing of a key when it is forgotten, and none of a public key', async () => {
-    const made: Uint8Array[] = [];
-    const original = bindings.crypto_sign_seed_keypair;
-    bindings.crypto_sign_seed_keypair = (publicKey, secretKey, seed) => {
-      made.push(secretKey);
-      original(publicKey, secretKey, seed);
-    };
-    try {
-      const library = nativeEd25519();
-      const key = Buffer.alloc(32, 7);
-      const signer = library.signer(key);
-      signer.sign(Buffer.from('message'));
-      expect(hex(made[0]!.subarray(0, 32))).toBe(hex(key));
-      signer.forget();
-      library.publicKeyOf(key);
-      expect(made.map(hex)).toEqual(['00'.repeat(64), '00'.repeat(64)]);
-      expect(
-        await unwipedCopies(key, () => {
-          const again = library.signer(key);
-          again.sign(key.subarray(1));
-          again.forget();
-        }),
-      ).toEqual([]);
-    } finally {
-      bindings.crypto_sign_seed_keypair = original;
-    }
-  });
-
-  test('signs no more with a key that was forgotten', () => {
-    const [key, message] = [Buffer.alloc(32, 7), Buffer.from('message')];
-    const signer = nativeEd25519().signer(key);
-    signer.forget();
-    expect(hex(signer.sign(message))).not.toBe(hex(noble.sign(message, key)));
-  });
+test('returns what noble returns, for any key and message', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 32, maxLength: 32 }),
+      fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 3 }),
+      (key, messages) => {
+        expect(hex(publicKeyOfEd25519(key))).toBe(hex(noble.getPublicKey(key)));
+        const sign = ed25519Signer(key);
+        for (const message of messages) expect(hex(sign(message))).toBe(hex(noble.sign(message, key)));
+      },
+    ),
+    { numRuns: 40 },
+  );
 });
 
-describe('the library in use', () => {
-  test('is the native one where there is a build for the platform', () => {
-    const { library, passedOver } = chosenEd25519();
-    expect(library.name).toBe(isBuilt ? 'sodium-native' : 'OpenSSL');
-    expect(passedOver).toHaveLength(isBuilt ? 0 : 1);
-  });
+test('takes bytes in the middle of others, and leaves them as they were', () => {
+  const around = Buffer.from(Array.from({ length: 200 }, (_, at) => at));
+  const before = hex(around);
+  const [key, message] = [around.subarray(7, 39), around.subarray(41, 150)];
+  expect(hex(ed25519Signer(key)(message))).toBe(hex(noble.sign(message, key)));
+  expect(hex(around)).toBe(before);
+});
 
-  test('is OpenSSL where the native one does not load, with the reason', () => {
-    const missing = (): Ed25519 => {
-      throw new Error("Cannot find addon '.' imported from somewhere\n    and a list of candidates");
-    };
-    expect(chooseEd25519([missing])).toMatchObject({
-      library: { name: 'OpenSSL' },
-      passedOver: ["Cannot find addon '.' imported from somewhere"],
-    });
-  });
-
-  const signing = (sign: (key: Uint8Array, message: Uint8Array) => Uint8Array): Partial<Ed25519> => ({
-    signer: (key) => ({ sign: (message) => sign(key, message), forget() {} }),
-  });
-  test.each<[string, Partial<Ed25519>]>([
-    ['another public key', { publicKeyOf: () => noble.getPublicKey(Buffer.alloc(32, 9)) }],
-    ['signatures of another key', signing((_, message) => noble.sign(message, Buffer.alloc(32, 9)))],
-    ['Ed25519ph', signing((key, message) => ed25519ph.sign(message, key))],
-    ['signatures of what fits into a block', signing((key, message) => noble.sign(message.subarray(0, 128), key))],
-  ])('is not one that returns %s', (_, broken) => {
-    expect(chooseEd25519([() => ({ ...openSsl, name: 'broken', ...broken })])).toMatchObject({
-      library: { name: 'OpenSSL' },
-      passedOver: ['self-test failed: unexpected signature from broken'],
-    });
-  });
+test('refuses a private key of another length', () => {
+  for (const length of [0, 31, 33, 64]) {
+    expect(() => ed25519Signer(new Uint8Array(length))).toThrow();
+    expect(() => publicKeyOfEd25519(new Uint8Array(length))).toThrow();
+  }
 });

@@ -5,6 +5,7 @@ import {
   encryptWalletToBundle,
   generateP256KeyPair,
 } from '@turnkey/crypto';
+import type { Curve } from '../../src/domain/key-formats.js';
 import { privateKeySecret } from '../../src/domain/organization/signing-keys.js';
 import { translateMnemonic, parseMnemonic } from '../../src/keyring/mnemonic.js';
 import { preparePorts } from '../engine/prepare-ports.js';
@@ -127,14 +128,17 @@ test('many accounts are derived in turns with others', async () => {
   expect(turns - before).toBeGreaterThan(5);
 });
 
-test('eight payloads on P-256 are signed in a thread, which ends with the keyring, and fewer here', async () => {
+test('P-256 signs in a thread, which ends with the keyring, and Ed25519 here', async () => {
   const { keyring, close } = await preparePorts();
-  const curve = 'CURVE_P256' as const;
-  const { vaultId } = await keyring.createPrivateKey({ organizationId, curve, addressFormats: [] });
-  const place = { organizationId, vaultId, secret: privateKeySecret, curve, addressFormat: undefined };
-  const payloads = Array.from({ length: 8 }, (_, at) => Buffer.alloc(32, at));
-  const signed = await keyring.sign(place, payloads);
+  const newKey = async (curve: Curve) => {
+    const { vaultId } = await keyring.createPrivateKey({ organizationId, curve, addressFormats: [] });
+    return { organizationId, vaultId, secret: privateKeySecret, curve, addressFormat: undefined };
+  };
+  const [inThread, here] = [await newKey('CURVE_P256'), await newKey('CURVE_ED25519')];
+  const payloads = Array.from({ length: 20 }, (_, at) => Buffer.alloc(32, at));
+  const signed = [await keyring.sign(inThread, payloads), await keyring.sign(here, payloads)];
+  expect(signed.map(({ length }) => length)).toEqual([20, 20]);
   await close();
-  expect(await keyring.sign(place, payloads.slice(0, 7))).toEqual(signed.slice(0, 7));
-  await expect(keyring.sign(place, payloads)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await expect(keyring.sign(inThread, payloads.slice(0, 1))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(await keyring.sign(here, payloads)).toEqual(signed[1]);
 });

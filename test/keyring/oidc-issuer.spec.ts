@@ -2,11 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { publicKeyOf } from '../../src/keyring/curves.js';
 import { openCredentialBundle } from '../../src/keyring/hpke.js';
+import { InstallationKeys } from '../../src/keyring/installation-keys.js';
 import { OidcIssuer } from '../../src/keyring/oidc-issuer.js';
 import { preparePorts } from '../engine/prepare-ports.js';
 import { unwipedCopies } from './copies.js';
 
-const { keys } = await preparePorts(new InMemoryEventStore());
+const store = new InMemoryEventStore();
+const { vault } = await preparePorts(store);
+// As in a coordinator without a seed: noble keeps the key among other bytes, where nobody can reach them.
+const keys = await InstallationKeys.open(vault, { store, randomness: { bytes: randomBytes } });
 const addresses = { told: () => 'https://countersign.example' };
 
 test('a token of another that is sealed into ours leaves no copy, nor does our key, and its seed is wiped', async () => {

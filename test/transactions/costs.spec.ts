@@ -1,11 +1,13 @@
+import { createHash } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { Psbt, Transaction, payments } from 'bitcoinjs-lib';
 import { encodeFunctionData, serializeTransaction, type Hex } from 'viem';
 import { decodingSteps, mainThreadSteps, Meter, OutOfSteps, readingSteps, Steps } from '../../src/domain/steps.js';
-import { Unreadable } from '../../src/domain/policy/types.js';
+import { unreadable, Unreadable } from '../../src/domain/policy/types.js';
 import { BorshBudget, decodeSolanaArgs } from '../../src/transactions/contracts/borsh.js';
 import { decodeCalldata } from '../../src/transactions/contracts/calldata.js';
 import { parseContractInterface } from '../../src/transactions/contracts/parse-interface.js';
+import type { PayloadsToRead } from '../../src/transactions/payloads.js';
 import { read, readIfShort, type ToRead } from '../../src/transactions/reading.js';
 import { programsOf } from '../../src/transactions/solana.js';
 import { doublingTypes } from '../nets/costly-shapes.js';
@@ -223,7 +225,7 @@ const ethereum = (unsignedTransaction: string, json: string): ToRead => ({
   interfaces: [{ address: token, json }],
   owner: '',
 });
-const payloads = (...texts: string[]): ToRead => ({
+const payloads = (...texts: string[]): PayloadsToRead => ({
   kind: 'payloads',
   encoding: 'PAYLOAD_ENCODING_EIP712',
   hashFunction: 'HASH_FUNCTION_NO_OP',
@@ -332,6 +334,23 @@ describe('nothing is read before it is counted', () => {
     expect(short(payloads(manyTypes()))).toBeUndefined();
     expect(short(bitcoin(psbtOf(100, p2wpkh, 2)))).toBeUndefined();
     expect(short(bitcoin(psbtOf(5, p2wpkh, 2)))).toBeDefined();
+  });
+
+  it('and a hundred digests for Ed25519 are not, though half of them begin like messages of later versions', () => {
+    const digests = Array.from({ length: 100 }, (_, at) => createHash('sha256').update(String(at)).digest('hex'));
+    const { reading } = new Meter();
+    const job = {
+      ...payloads(...digests),
+      encoding: 'PAYLOAD_ENCODING_HEXADECIMAL',
+      hashFunction: 'HASH_FUNCTION_NOT_APPLICABLE',
+      signer: { scheme: 'ED25519', interfaces: [], owner: '' },
+    } as const;
+    const { value } = readIfShort(job, reading) ?? {};
+    expect(value?.distinct.map(({ content }) => content)).toEqual([
+      undefined,
+      { resources: { solana: { tx: unreadable('the payload may be a transaction, and cannot be decoded as one') } } },
+    ]);
+    expect(reading.spent).toBeLessThan(4_000);
   });
 
   it('of all that a request is about no more than 2 ms on the main thread, on its meter', () => {

@@ -10,7 +10,7 @@ import {
 } from 'viem';
 import { hashAuthorization } from 'viem/utils';
 import { CoordinatorError } from '../../src/domain/errors.js';
-import { signEcdsa } from '../../src/keyring/signing.js';
+import { signPayload } from '../../src/keyring/signing.js';
 import { notApplicable, Unreadable, type PolicyValue } from '../../src/domain/policy/types.js';
 import { assembleEthereum } from '../../src/transactions/ethereum.js';
 import {
@@ -31,7 +31,7 @@ const privateKey = fromHex(wallet.privateKey);
 /** The whole walk of a signature: read, hash, sign, put together. With 0x, as clients make of the result. */
 const sign = (unsigned: string, key = privateKey): string => {
   const transaction = parseUnsignedEthereum(unsigned);
-  return `0x${assembleEthereum(transaction, signEcdsa('CURVE_SECP256K1', key, ethereumDigest(transaction)))}`;
+  return `0x${assembleEthereum(transaction, signPayload({ curve: 'CURVE_SECP256K1', privateKey: key }, ethereumDigest(transaction)))}`;
 };
 
 const bytes = (minLength: number, maxLength = minLength): fc.Arbitrary<string> =>

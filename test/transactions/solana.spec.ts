@@ -27,7 +27,7 @@ import { CoordinatorError } from '../../src/domain/errors.js';
 import { solanaTxType } from '../../src/domain/policy/resource-namespaces.js';
 import { Unreadable } from '../../src/domain/policy/types.js';
 import { publicKeyOf } from '../../src/keyring/curves.js';
-import { signEd25519 } from '../../src/keyring/signing.js';
+import { signPayload } from '../../src/keyring/signing.js';
 import { assembleSolana, solanaSigningInput } from '../../src/transactions/solana.js';
 import { parseContractInterface, parseUnsignedSolana, solanaPolicyValue } from './decoders.js';
 import { conforms } from '../domain/policy/conforms.js';
@@ -549,7 +549,11 @@ describe('Solana transactions that @solana/kit built', () => {
     for (const version of ['legacy', 0] as const) {
       const transaction = parseUnsignedSolana(wire(compile([transfer(PAYER, account(9), 1n)], version)));
       const { message, signerIndex } = solanaSigningInput(transaction, publicKey(1));
-      const signed = assembleSolana(transaction, signerIndex, signEd25519(privateKey(1), message));
+      const signed = assembleSolana(
+        transaction,
+        signerIndex,
+        signPayload({ curve: 'CURVE_ED25519', privateKey: privateKey(1) }, message),
+      );
 
       const decoded = getTransactionDecoder().decode(Buffer.from(signed, 'hex'));
       assertIsFullySignedTransaction(decoded);
@@ -562,7 +566,11 @@ describe('Solana transactions that @solana/kit built', () => {
     const unsigned = compile([transfer(PAYER, account(9), 1n), transfer(second, account(9), 2n)]);
     const first = parseUnsignedSolana(wire(unsigned));
     const input = solanaSigningInput(first, publicKey(2));
-    const half = assembleSolana(first, input.signerIndex, signEd25519(privateKey(2), input.message));
+    const half = assembleSolana(
+      first,
+      input.signerIndex,
+      signPayload({ curve: 'CURVE_ED25519', privateKey: privateKey(2) }, input.message),
+    );
 
     const halfDecoded = getTransactionDecoder().decode(Buffer.from(half, 'hex'));
     expect(halfDecoded.signatures[PAYER]).toBeNull();
@@ -570,7 +578,11 @@ describe('Solana transactions that @solana/kit built', () => {
 
     const again = parseUnsignedSolana(half);
     const own = solanaSigningInput(again, publicKey(1));
-    const whole = assembleSolana(again, own.signerIndex, signEd25519(privateKey(1), own.message));
+    const whole = assembleSolana(
+      again,
+      own.signerIndex,
+      signPayload({ curve: 'CURVE_ED25519', privateKey: privateKey(1) }, own.message),
+    );
     const decoded = getTransactionDecoder().decode(Buffer.from(whole, 'hex'));
     expect([await isSignedBy(decoded, PAYER), await isSignedBy(decoded, second)]).toEqual([true, true]);
   });

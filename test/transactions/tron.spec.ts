@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { TronWeb, utils } from 'tronweb';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { tronTxType } from '../../src/domain/policy/resource-namespaces.js';
-import { signEcdsa } from '../../src/keyring/signing.js';
+import { signPayload } from '../../src/keyring/signing.js';
 import { decodedForMail, decodedOf } from '../../src/domain/policy/decoded.js';
 import { assembleTron, tronPolicyValue } from '../../src/transactions/tron.js';
 import { parseUnsignedTron, tronDigest } from './decoders.js';
@@ -218,7 +218,10 @@ describe('Tron transactions that TronWeb built', () => {
 
   it('are signed over their transaction id as TronWeb signs, and its protobuf reads what is put together', () => {
     const parsed = parseUnsignedTron(withMemo.raw_data_hex);
-    const signed = assembleTron(parsed, signEcdsa('CURVE_SECP256K1', PRIVATE_KEY, tronDigest(parsed)));
+    const signed = assembleTron(
+      parsed,
+      signPayload({ curve: 'CURVE_SECP256K1', privateKey: PRIVATE_KEY }, tronDigest(parsed)),
+    );
     const byTronWeb = utils.crypto.signTransaction(PRIVATE_KEY, structuredClone(withMemo)) as { signature: string[] };
 
     const decoded = TronWebProto.Transaction.deserializeBinary(Buffer.from(signed, 'hex'));
@@ -240,7 +243,10 @@ describe('Tron transactions that TronWeb built', () => {
         ),
       ]);
       const parsed = parseUnsignedTron(rawData(call));
-      const signed = assembleTron(parsed, signEcdsa('CURVE_SECP256K1', PRIVATE_KEY, tronDigest(parsed)));
+      const signed = assembleTron(
+        parsed,
+        signPayload({ curve: 'CURVE_SECP256K1', privateKey: PRIVATE_KEY }, tronDigest(parsed)),
+      );
 
       const decoded = TronWebProto.Transaction.deserializeBinary(Buffer.from(signed, 'hex'));
       expect(Buffer.from(decoded.getRawData().serializeBinary()).toString('hex')).toBe(rawData(call));
