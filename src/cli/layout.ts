@@ -1,7 +1,10 @@
-import type { Terminal } from './terminal.js';
+/** What puts emphasis on text: a `Terminal`. */
+interface Styling {
+  styled(style: 'bold', text: string): string;
+}
 
 /** A table with columns as wide as their contents. */
-export function table(terminal: Terminal, head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(terminal: Styling, head: readonly string[], rows: readonly (readonly string[])[]): string {
   const clean = rows.map((row) => row.map(printable));
   const widths = head.map((title, at) => Math.max(title.length, ...clean.map((row) => row[at]?.length ?? 0)));
   const line = (cells: readonly string[]) =>
@@ -14,7 +17,7 @@ export function table(terminal: Terminal, head: readonly string[], rows: readonl
 
 /** Values with their names in front: pairs, as several facts may have one name, and each is shown. */
 export function lines(
-  terminal: Terminal,
+  terminal: Styling,
   values: readonly (readonly [name: string, value: string | undefined])[],
 ): string {
   const shown = values.flatMap(([name, value]) => (value === undefined ? [] : [[printable(name), value] as const]));

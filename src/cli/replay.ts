@@ -15,21 +15,9 @@ import { printable } from './layout.js';
 import { activityLines, eventLines, outline } from './replay-text.js';
 import { ReplaySession } from './replay-session.js';
 import { revisionOf } from './typed-point.js';
-import { checkSource, storeSettings, type StoreOptions } from './stores.js';
+import type { ReplayOptions } from './replay-options.js';
+import { checkSource, storeSettings } from './stores.js';
 import type { Terminal } from './terminal.js';
-
-export interface ReplayOptions extends StoreOptions {
-  readonly at: string;
-  readonly diff?: string;
-  readonly step?: boolean;
-  readonly decisions?: boolean;
-  readonly from?: string;
-  readonly activity?: string;
-  readonly tty: boolean;
-  readonly json?: boolean;
-  /** Asks the coordinator of a profile, instead of opening the store. */
-  readonly profile?: string;
-}
 
 /** `countersign replay`; see docs/how-to/debug-by-the-events.md. */
 export async function replay(terminal: Terminal, options: ReplayOptions, given?: string): Promise<Outcome> {

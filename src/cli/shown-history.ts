@@ -9,7 +9,7 @@ import { exitCodes } from './exit-codes.js';
 import { parsePoint, revisionOfEvent } from './typed-point.js';
 import { printable } from './layout.js';
 import { labelled, outline } from './replay-text.js';
-import type { ReplayOptions } from './replay.js';
+import type { ReplayOptions } from './replay-options.js';
 import type { Terminal } from './terminal.js';
 
 /**

@@ -1,9 +1,9 @@
 import type { Attestation } from '../domain/activity/events.js';
+import type { Stamp } from '../stamps/stamp.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery, isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import { hasLapsed } from '../domain/organization/claims.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
-import type { Stamp } from '../stamps/verify.js';
 import {
   apiKeyOnly,
   attestedElsewhere,

@@ -1,4 +1,5 @@
 import type { Attestation } from '../domain/activity/events.js';
+import type { ApiKeyStamp, AttestedStamp, Stamp } from '../stamps/stamp.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isExpired, type ApiKey, type Authenticator, type Dated } from '../domain/organization/credentials.js';
 import {
@@ -14,8 +15,7 @@ import { oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { userOfContact, type User } from '../domain/organization/users.js';
 import type { PolicyCredential } from '../domain/policy/types.js';
-import type { AttestedStamp } from '../stamps/attested.js';
-import { CURVE_OF_SCHEME, type ApiKeyStamp, type Stamp } from '../stamps/verify.js';
+import { CURVE_OF_SCHEME } from '../stamps/verify.js';
 
 /** A stamp by a user's own credential, as opposed to one whose key a token attests. */
 export type OwnStamp = Exclude<Stamp, AttestedStamp>;

@@ -1,4 +1,5 @@
 import { callerOf, checkMaySubmit } from '../decide/caller.js';
+import type { Stamp } from '../stamps/stamp.js';
 import {
   clausesOf,
   ReadFirst,
@@ -25,7 +26,6 @@ import { derivedId } from '../ledger/ids.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { DryRunTold } from '../read-models/dry-run.js';
 import type { ProofQuestion } from '../read-models/explanations.js';
-import type { Stamp } from '../stamps/verify.js';
 import { validateParameters } from '../wire/validate.js';
 import { assembleContext, checkReadings, readElsewhere, type ContextPorts } from './assemble-context.js';
 import { checkLiveness } from './read-submit.js';

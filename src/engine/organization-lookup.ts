@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { AttestedStamp, Stamp, WebAuthnStamp } from '../stamps/stamp.js';
 import { OIDC, type OidcPort } from '../ports/oidc.js';
 import { TOKENS, type TokenPort } from '../ports/tokens.js';
 import type { Attestation } from '../domain/activity/events.js';
@@ -10,8 +11,6 @@ import { apiKeyOf, passkeyOf } from '../domain/organization/credentials-of-users
 import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { contactKey } from '../domain/contact-key.js';
-import type { AttestedStamp } from '../stamps/attested.js';
-import type { Stamp, WebAuthnStamp } from '../stamps/verify.js';
 import { isSignedByPasskey } from '../stamps/webauthn.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { CLAIMS, type Claims } from '../ports/claims.js';

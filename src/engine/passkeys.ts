@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
+import type { Stamp } from '../stamps/stamp.js';
 import { passkeyOf } from '../domain/organization/credentials-of-users.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
-import type { Stamp } from '../stamps/verify.js';
 import {
   checkWebAuthnChallenge,
   isBackupEligible,

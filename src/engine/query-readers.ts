@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Stamp } from '../stamps/stamp.js';
 import type { Config } from '../config/config.js';
 import { CONFIG } from '../config/config.token.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
@@ -14,7 +15,6 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import type { AnyQuery } from '../read-models/index.js';
 import type { SessionHeader } from '../stamps/session-header.js';
-import type { Stamp } from '../stamps/verify.js';
 import { checkCounter, signingKey, verifyPasskey, type PasskeyPorts } from './passkeys.js';
 import { ReadSessions, type Reader } from './read-sessions.js';
 import { OrganizationLookup } from './organization-lookup.js';

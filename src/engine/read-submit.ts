@@ -1,11 +1,11 @@
 import type { Attestation } from '../domain/activity/events.js';
+import type { Stamp } from '../stamps/stamp.js';
 import { maxAheadMs, submitLifeMs } from '../domain/activity/liveness.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import type { Found } from '../domain/organization/claims.js';
 import { canonicalUuid, DecimalString, Flag, Text, Uuid } from '../wire/fields.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
-import type { Stamp } from '../stamps/verify.js';
 import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { ActivityVersion, Registry } from '../decide/registry.js';
 import { validate, validateParameters } from '../wire/validate.js';

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Stamp } from '../stamps/stamp.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.js';
@@ -7,7 +8,6 @@ import { networksOf } from '../rate-limits/caller.js';
 import { KeyedLimit } from '../rate-limits/keyed-limit.js';
 import type { OnKnown } from '../engine/read-submit.js';
 import type { SessionHeader } from '../stamps/session-header.js';
-import type { Stamp } from '../stamps/verify.js';
 
 interface Limit {
   readonly perSecond: number;

@@ -22,7 +22,7 @@ import { CheckedStamps, type StampVerifier } from './checked-stamps.js';
 import { foldTo } from './fold-to.js';
 import { NotDecidable, Redeciding } from './decide-again.js';
 import { decidingTypes, eventOf, type Deciding } from './deciding-events.js';
-import type { Kept } from './saved-progress.js';
+import type { Counts, Kept } from './saved-progress.js';
 import { difference, messageOf, type Finding } from './finding.js';
 import { followedOrganizations, type Followed, type Place } from './followed-organization.js';
 import type { ParentAt } from './recorded-context.js';
@@ -30,23 +30,6 @@ import { parseStrictJson } from '../wire/strict-json.js';
 import { isKeyOf, SignedBoots, SignedPasskeys } from './signed-facts.js';
 import { ownText, Spill, SpilledSet, type SpilledMap } from './spill.js';
 import type { RecordedStamp } from './verify-vote.js';
-
-/** What was checked. */
-export interface Counts {
-  /** Decisions that were made again. */
-  decisions: number;
-  /** Stamps of requests, votes and denials whose signature is valid for the stored bytes. */
-  stamps: number;
-  /**
-   * Denials whose request was too long to be stored in full, or was stamped by a passkey: their stamps cannot be
-   * verified.
-   */
-  stampsNotKept: number;
-  /**
-   * Stamps of events that an export has redacted, which no key verifies any more; only in a history imported for tests.
-   */
-  stampsRedacted: number;
-}
 
 const organizationName = /^organization-(.+)$/;
 

@@ -1,9 +1,25 @@
 import { readFile, rm } from 'node:fs/promises';
 import { deserialize, serialize } from 'node:v8';
 import { replacePrivateFile } from '../files/private-file.js';
-import type { Counts } from './checked-history.js';
 import type { Finding } from './finding.js';
 import { rulesNumber } from '../domain/activity/rules.js';
+
+/** What was checked. */
+export interface Counts {
+  /** Decisions that were made again. */
+  decisions: number;
+  /** Stamps of requests, votes and denials whose signature is valid for the stored bytes. */
+  stamps: number;
+  /**
+   * Denials whose request was too long to be stored in full, or was stamped by a passkey: their stamps cannot be
+   * verified.
+   */
+  stampsNotKept: number;
+  /**
+   * Stamps of events that an export has redacted, which no key verifies any more; only in a history imported for tests.
+   */
+  stampsRedacted: number;
+}
 
 /** The progress of a verification: stamps and decisions up to `position` were checked, with these results. */
 export interface Kept {

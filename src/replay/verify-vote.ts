@@ -1,6 +1,7 @@
 import type { Vote } from '../domain/activity/events.js';
+import type { ApiKeyScheme } from '../stamps/stamp.js';
 import { CoordinatorError, errorMessage } from '../domain/errors.js';
-import { verifyApiKeyStamp, type ApiKeyScheme } from '../stamps/verify.js';
+import { verifyApiKeyStamp } from '../stamps/verify.js';
 import { verifyWebAuthnStamp } from '../stamps/webauthn.js';
 
 /** What a stamp consists of, and what it signs. */

@@ -2,12 +2,12 @@ import type { Registry } from '../decide/registry.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { CheckedVaults } from './checked-vaults.js';
 import { allEvents } from './all-events.js';
-import type { SavedProgress } from './saved-progress.js';
+import type { Counts, SavedProgress } from './saved-progress.js';
 import { hasHead, type SavedHeads } from './saved-heads.js';
 import { StampThread } from './stamp-thread.js';
 import { problemWith } from './verify-vote.js';
 import { linkOf } from '../ledger/chain.js';
-import { History, type Counts } from './checked-history.js';
+import { History } from './checked-history.js';
 import type { Finding } from './finding.js';
 
 /** What was checked, and what was found. */

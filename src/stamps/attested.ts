@@ -1,26 +1,12 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { base64Text, readStrings, unreadable } from './header.js';
 import { normalizePublicKey } from './keys.js';
-import type { ApiKeyStamp } from './verify.js';
-
-/** What vouches for the key of an attested stamp (docs/protocol.md, attested stamps). */
-export type AttestedScheme = 'STAMP_ATTESTED_SCHEME_P256_VERIFICATION_TOKEN' | 'STAMP_ATTESTED_SCHEME_P256_OIDC';
+import type { ApiKeyStamp, AttestedScheme, AttestedStamp } from './stamp.js';
 
 const schemes: readonly string[] = [
   'STAMP_ATTESTED_SCHEME_P256_VERIFICATION_TOKEN',
   'STAMP_ATTESTED_SCHEME_P256_OIDC',
 ] satisfies readonly AttestedScheme[];
-
-/** Header `X-Stamp-Attested`, parsed but not verified: a compressed P-256 key and a DER signature, lower-case hex. */
-export interface AttestedStamp {
-  readonly kind: 'attested';
-  readonly scheme: 'SIGNATURE_SCHEME_TK_ATTESTED_P256';
-  readonly attestedBy: AttestedScheme;
-  /** A verification token or an OIDC token, unread. */
-  readonly token: string;
-  readonly publicKey: string;
-  readonly signature: string;
-}
 
 /** Longest accepted header, in characters: Node accepts 16 KiB of headers in total. */
 export const maxAttestedLength = 14 * 1024;

@@ -1,4 +1,5 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
+import type { ApiKeyScheme, StampScheme } from './stamp.js';
 import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex } from '@noble/curves/utils.js';
@@ -6,7 +7,6 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
 import { stampHeader } from '../wire/stamp-header.js';
 import { CURVE_OF_SCHEME, personalMessageDigest } from './verify.js';
-import type { ApiKeyScheme, StampScheme } from './verify.js';
 
 /** Hex without 0x: compressed point (33 bytes) or raw Ed25519 key (32), and the 32-byte scalar or Ed25519 seed. */
 export interface ApiKeyPair {

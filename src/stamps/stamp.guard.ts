@@ -1,10 +1,11 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { Stamp } from './stamp.js';
 import type { FastifyRequest } from 'fastify';
 import { callerPath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
 import { signatureOf } from './attested.js';
 import { readSessionHeader, refuseSession, type SessionHeader } from './session-header.js';
-import { readStamp, verifyApiKeyStamp, type Stamp } from './verify.js';
+import { readStamp, verifyApiKeyStamp } from './verify.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -4,21 +4,12 @@ import type { ApiKeyCurve } from '../domain/key-formats.js';
 import { callerPath, type QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
 import { chosenSecp256k1 } from '../keyring/secp256k1.js';
-import { maxAttestedLength, readAttestedStamp, type AttestedStamp } from './attested.js';
+import { maxAttestedLength, readAttestedStamp } from './attested.js';
 import { personalMessagePrefix } from './eip191.js';
 import { base64Text, decodeBase64, readStrings, singleHeader, unreadable } from './header.js';
 import { apiKeyObject, normalizePublicKey } from './keys.js';
+import type { ApiKeyScheme, ApiKeyStamp, Stamp, WebAuthnStamp } from './stamp.js';
 import { compactSignature, ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
-
-/** The schemes of an API key stamp (docs/protocol.md, API key stamps). */
-export type ApiKeyScheme =
-  | 'SIGNATURE_SCHEME_TK_API_P256'
-  | 'SIGNATURE_SCHEME_TK_API_SECP256K1'
-  | 'SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191'
-  | 'SIGNATURE_SCHEME_TK_API_ED25519';
-
-/** Every scheme of a user's own credentials; also the `scheme` of a vote (docs/protocol.md, votes). */
-export type StampScheme = ApiKeyScheme | 'SIGNATURE_SCHEME_TK_WEBAUTHN';
 
 /** The curve of a scheme's key: a credential matches a stamp only if both key and curve are equal. */
 export const CURVE_OF_SCHEME: Readonly<Record<ApiKeyScheme, ApiKeyCurve>> = {
@@ -27,27 +18,6 @@ export const CURVE_OF_SCHEME: Readonly<Record<ApiKeyScheme, ApiKeyCurve>> = {
   SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191: 'API_KEY_CURVE_SECP256K1',
   SIGNATURE_SCHEME_TK_API_ED25519: 'API_KEY_CURVE_ED25519',
 };
-
-/** Header `X-Stamp`, parsed but not verified: normalized public key and lower-case signature, both hex. */
-export interface ApiKeyStamp {
-  readonly kind: 'api-key';
-  readonly scheme: ApiKeyScheme;
-  readonly publicKey: string;
-  readonly signature: string;
-}
-
-/** Header `X-Stamp-WebAuthn`, parsed but not verified: all members base64url without padding. */
-export interface WebAuthnStamp {
-  readonly kind: 'webauthn';
-  readonly scheme: 'SIGNATURE_SCHEME_TK_WEBAUTHN';
-  readonly credentialId: string;
-  readonly authenticatorData: string;
-  readonly clientDataJson: string;
-  readonly signature: string;
-}
-
-/** A stamp as sent, not trusted yet. */
-export type Stamp = ApiKeyStamp | WebAuthnStamp | AttestedStamp;
 
 const MAX_HEADER_LENGTH = 8192;
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
+import type { WebAuthnStamp } from './stamp.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { decodeBase64 } from './header.js';
 import { coseKey } from './keys.js';
 import { ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
 import { maxCredentialIdBytes } from '../ports/passkeys.js';
 import type { Registration, VerifiedRegistration } from '../ports/passkeys.js';
-import type { WebAuthnStamp } from './verify.js';
 
 /** What was stored of a passkey when it was registered. */
 export interface RegisteredAuthenticator {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { AttestedScheme } from '../../src/stamps/stamp.js';
 import { decryptCredentialBundle, verifySessionJwtSignature } from '@turnkey/crypto';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
@@ -15,7 +16,6 @@ import {
   type TestCoordinator,
 } from '../../src/testing/index.js';
 import { send } from '../../src/client/stamping-client.js';
-import type { AttestedScheme } from '../../src/stamps/attested.js';
 import { stampBody } from '../../src/stamps/sign.js';
 import { redecide } from '../../src/replay/decide-again.js';
 import { verifyVote } from '../../src/replay/verify-vote.js';

@@ -7,7 +7,7 @@ import {
   type ApiKeyPair,
   type TestCoordinator,
 } from '../../src/testing/index.js';
-import type { StampScheme } from '../../src/stamps/verify.js';
+import type { StampScheme } from '../../src/stamps/stamp.js';
 import { SoftwareAuthenticator, type AssertOptions } from '../stamps/software-authenticator.js';
 import { anyText, exchange, objectWith, refusal, textLike } from './exchange.js';
 import { stampedPaths } from './routes.js';

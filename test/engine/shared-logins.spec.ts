@@ -1,7 +1,7 @@
 import { send, submitPath } from '../../src/client/stamping-client.js';
+import type { AttestedScheme } from '../../src/stamps/stamp.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import type { AttestedScheme } from '../../src/stamps/attested.js';
 import {
   apiKeyPairFromPrivate,
   generateApiKeyPair,

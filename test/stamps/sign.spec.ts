@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ApiKeyScheme, ApiKeyStamp } from '../../src/stamps/stamp.js';
 import { readFileSync } from 'node:fs';
 import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
@@ -6,7 +7,6 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { ApiKeyStamper } from '@turnkey/api-key-stamper';
 import { apiKeyPairFromPrivate, generateApiKeyPair, stampBody } from '../../src/stamps/sign.js';
 import { CURVE_OF_SCHEME, personalMessageDigest, readStamp, verifyApiKeyStamp } from '../../src/stamps/verify.js';
-import type { ApiKeyScheme, ApiKeyStamp } from '../../src/stamps/verify.js';
 import { refusedWith } from './refused-with.js';
 
 function vectors<Content>(path: string): Content {

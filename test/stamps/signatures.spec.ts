@@ -1,4 +1,5 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import type { ApiKeyScheme, ApiKeyStamp } from '../../src/stamps/stamp.js';
 import type { KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -11,7 +12,6 @@ import { normalizePublicKey } from '../../src/stamps/keys.js';
 import { generateApiKeyPair, stampBody } from '../../src/stamps/sign.js';
 import { verifySignature } from '../../src/stamps/signatures.js';
 import { CURVE_OF_SCHEME, readStamp, verifyApiKeyStamp } from '../../src/stamps/verify.js';
-import type { ApiKeyScheme, ApiKeyStamp } from '../../src/stamps/verify.js';
 import { refusedWith } from './refused-with.js';
 
 function vectors<Content>(path: string): Content {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import type { WebAuthnStamp } from '../../src/stamps/stamp.js';
 import { decodeAttestationObject, parseAuthenticatorData } from '@simplewebauthn/server/helpers';
-import type { WebAuthnStamp } from '../../src/stamps/verify.js';
 import { verifyAssertion, verifyRegistration } from '../../src/stamps/webauthn.js';
 import type { Registration } from '../../src/ports/passkeys.js';
 import type { RegisteredAuthenticator } from '../../src/stamps/webauthn.js';

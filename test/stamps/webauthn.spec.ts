@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import type { WebAuthnStamp } from '../../src/stamps/stamp.js';
 import { p256 } from '@noble/curves/nist.js';
 import { readStamp } from '../../src/stamps/verify.js';
-import type { WebAuthnStamp } from '../../src/stamps/verify.js';
 import {
   checkWebAuthnChallenge,
   isBackupEligible,

@@ -1,5 +1,5 @@
 import type { CliCommand } from '../command.js';
-import type { ReplayOptions } from '../replay.js';
+import type { ReplayOptions } from '../replay-options.js';
 import { orProfile, withStore } from '../stores.js';
 
 /** `countersign replay`; see docs/how-to/debug-by-the-events.md. */
