@@ -1,12 +1,14 @@
-/** Builds `dist` where it is older than what it is made of: `npm start` and its like need not wait for a compiler. */
+/**
+ * Builds `dist`, and those of `packages`, where they are older than what they are made of: `npm start` and its like need not wait for
+ * a compiler.
+ */
 import './no-arguments.mjs';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const built = `${root}dist/.built`;
-const madeOf = ['src', 'tsconfig.json', 'tsconfig.build.json', 'nest-cli.json', 'package-lock.json'];
+const settings = ['tsconfig.json', 'package-lock.json'];
 
 /** Folders count as well: a file that was deleted or renamed changes nothing else. */
 function newest(path) {
@@ -16,11 +18,21 @@ function newest(path) {
   return Math.max(mtimeMs, ...entries.map((entry) => statSync(`${entry.parentPath}/${entry.name}`).mtimeMs));
 }
 
-const lastBuilt = statSync(built, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-if (madeOf.some((path) => newest(root + path) >= lastBuilt)) {
+build('', ['nest', 'build'], ['nest-cli.json', 'tsconfig.build.json']);
+// An image of the product has none.
+for (const name of existsSync(`${root}packages`) ? readdirSync(`${root}packages`) : []) {
+  const config = `packages/${name}/tsconfig.build.json`;
+  build(`packages/${name}/`, ['tsc', '--project', config], [config]);
+}
+
+/** Makes the `dist` of a folder of its `src`. */
+function build(folder, command, madeOf) {
+  const built = `${root}${folder}dist/.built`;
+  const lastBuilt = statSync(built, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (![`${folder}src`, ...madeOf, ...settings].some((path) => newest(root + path) >= lastBuilt)) return;
   const began = new Date();
-  run('npx', ['--no-install', 'nest', 'build']);
-  removeOrphans();
+  run('npx', ['--no-install', ...command]);
+  removeOrphans(folder);
   writeFileSync(built, '');
   // What was changed meanwhile is built the next time.
   utimesSync(built, began, began);
@@ -40,11 +52,12 @@ const pagesBuilt = statSync(pages, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 if (pagesMadeOf.some((path) => newest(root + path) >= pagesBuilt)) run(process.execPath, ['scripts/build-docs.mjs']);
 
 /** What was made of sources that are there no more would be packed, and could be imported. */
-function removeOrphans() {
-  for (const entry of readdirSync(`${root}dist`, { withFileTypes: true, recursive: true })) {
-    const path = `${entry.parentPath}/${entry.name}`.slice(`${root}dist/`.length);
+function removeOrphans(folder) {
+  const dist = `${root}${folder}dist/`;
+  for (const entry of readdirSync(dist, { withFileTypes: true, recursive: true })) {
+    const path = `${entry.parentPath}/${entry.name}`.slice(dist.length);
     const source = /^(?!site\/)(.+?)(?:\.js|\.js\.map|\.d\.ts)$/.exec(path)?.[1];
-    if (source && !existsSync(`${root}src/${source}.ts`)) rmSync(`${root}dist/${path}`);
+    if (source && !existsSync(`${root}${folder}src/${source}.ts`)) rmSync(dist + path);
   }
 }
 
