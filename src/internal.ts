@@ -49,7 +49,7 @@ export {
 export { createLogger } from './http/logger.js';
 export { sealMessage, sealTextBundle } from './keyring/hpke.js';
 export { sealEnvelope } from './keyring/secret-envelope.js';
-export { compiled, type LintRules } from './lab/lint-subject.js';
+export { compiled, type LintRules } from './audit/lint/lint-subject.js';
 export {
   readPolicyFile,
   recordAt,
@@ -57,10 +57,10 @@ export {
   type NamedKind,
   type PolicyFile,
   valueWithIds,
-} from './lab/policy-files.js';
-export { readUsers } from './lab/policy-tests.js';
-export { shownValue } from './lab/shown-value.js';
-export { YamlFile, type Mistake } from './lab/yaml-file.js';
+} from './audit/policies/policy-files.js';
+export { readUsers } from './audit/policies/policy-tests.js';
+export { shownValue } from './audit/explain/shown-value.js';
+export { YamlFile, type Mistake } from './audit/policies/yaml-file.js';
 export type { EventStore } from './ledger/event-store.js';
 export { openEventStore } from './ledger/stores/open-event-store.js';
 export type { Clock } from './ports/clock.js';

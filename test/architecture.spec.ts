@@ -72,8 +72,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'client-knows-the-wire': { 'src/client/planted.ts': '../engine/nothing.js' },
   'fairness-knows-errors': { 'src/fairness/planted.ts': '../domain/nothing.js' },
   'threads-know-errors': { 'src/threads/planted.ts': '../domain/nothing.js' },
-  'lab-knows-decisions': { 'src/lab/planted.ts': '../engine/drive.js' },
-  'replay-knows-decisions': { 'src/replay/planted.ts': '../engine/drive.js' },
+  'audit-knows-decisions': { 'src/audit/planted.ts': '../engine/drive.js' },
   'cli-knows-the-client': {
     'src/cli/planted.ts': '../engine/nothing.js',
     'src/cli/storing.ts': '../ledger/stores/sqlite/sqlite.js',

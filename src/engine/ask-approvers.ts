@@ -1,8 +1,8 @@
 import { ReadFirst } from '../decide/decision-context.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Meter } from '../domain/steps.js';
-import { approversTask } from '../lab/approvers-task.js';
-import type { ApproversTask } from '../lab/approver-sets.js';
+import { approversTask } from '../audit/approvers/approvers-task.js';
+import type { ApproversTask } from '../audit/approvers/approver-sets.js';
 import type { VotingRights } from './voting-rights.js';
 
 /**

@@ -1,11 +1,11 @@
-import type { LintSubject } from '../lab/lint-subject.js';
-import type { AskedWhatIf } from '../lab/lab-tasks.js';
-import type { ApproversTask } from '../lab/approver-sets.js';
+import type { LintSubject } from '../audit/lint/lint-subject.js';
+import type { AskedWhatIf } from '../audit/policy-tasks.js';
+import type { ApproversTask } from '../audit/approvers/approver-sets.js';
 import type { ProofAnswer, ProofQuestion } from '../read-models/explanations.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
 import type { ToTell } from '../read-models/telling.js';
-import type { HistoryQuery } from '../replay/query-history.js';
-import type { StatesQuery } from '../replay/query-states.js';
+import type { HistoryQuery } from '../audit/timeline/query-history.js';
+import type { StatesQuery } from '../audit/timeline/query-states.js';
 import { task } from '../threads/task.js';
 import type { ToRead } from '../transactions/reading.js';
 
@@ -14,8 +14,8 @@ import type { ToRead } from '../transactions/reading.js';
  * threads read what others send.
  */
 
-const lab = () => import('../lab/lab-tasks.js');
-const history = () => import('../replay/query-history.js');
+const lab = () => import('../audit/policy-tasks.js');
+const history = () => import('../audit/timeline/query-history.js');
 
 /** Decodes transactions, payloads and contract interfaces. */
 export const read = task(async (job: ToRead) => (await import('../transactions/between-threads.js')).answerFor(job));
@@ -24,18 +24,18 @@ export const read = task(async (job: ToRead) => (await import('../transactions/b
 export const pages = task(async (job: ToTell) => (await import('../read-models/telling.js')).tellEvents(job));
 
 export const states = task(async (asked: StatesQuery) =>
-  (await import('../replay/query-states.js')).queryStates(asked),
+  (await import('../audit/timeline/query-states.js')).queryStates(asked),
 );
 
 /** Explains past decisions. */
 export const reasons = task(async (asked: HistoryQuery<ReasonsQuestion>): Promise<ReasonsAnswer> => {
-  const { ReasonsTask } = await import('../replay/reasons-task.js');
+  const { ReasonsTask } = await import('../audit/explain/reasons-task.js');
   return (await history()).queryHistory(asked, (question, registry) => new ReasonsTask(question, registry));
 });
 
 /** Proves decisions: flips are tried on the state before. */
 export const proofs = task(async (asked: HistoryQuery<ProofQuestion>): Promise<ProofAnswer> => {
-  const { ExplanationTask } = await import('../lab/explanation-task.js');
+  const { ExplanationTask } = await import('../audit/explain/explanation-task.js');
   return (await history()).queryHistory(asked, (question, registry) => new ExplanationTask(question, registry));
 });
 

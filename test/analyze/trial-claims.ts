@@ -4,7 +4,7 @@ import { buildRegistry } from '../../src/decide/registry.js';
 import { analysedActivities } from '../../packages/analyze/src/analysed-activities.js';
 import { readQuestions } from '../../packages/analyze/src/analysis-file.js';
 import type { AnalysisSubject, Claim, FoundCase } from '../../packages/analyze/src/analysis-subject.js';
-import { readPolicyFile } from '../../src/lab/policy-files.js';
+import { readPolicyFile } from '../../src/audit/policies/policy-files.js';
 
 const registry = buildRegistry(activities);
 const rules = { environment: registry.policyEnvironment, activities: analysedActivities(registry) };

@@ -10,7 +10,12 @@ import { Psbt } from 'bitcoinjs-lib';
 import { Interface, Transaction } from 'ethers';
 import { TronWeb, utils } from 'tronweb';
 import { unsignedBitcoin } from '../../packages/analyze/src/trial/unsigned-bitcoin.js';
-import { callData, selectorOf, signatureOf, type CallParameter } from '../../packages/analyze/src/trial/unsigned-call.js';
+import {
+  callData,
+  selectorOf,
+  signatureOf,
+  type CallParameter,
+} from '../../packages/analyze/src/trial/unsigned-call.js';
 import { unsignedEthereum } from '../../src/transactions/unsigned-ethereum.js';
 import { BorshWriter } from '../../packages/analyze/src/trial/unsigned-instruction.js';
 import { CannotBeWritten } from '../../src/transactions/unsigned-refusals.js';
