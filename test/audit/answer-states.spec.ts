@@ -2,7 +2,7 @@ import type { StateAnswer, StateQuestion } from '../../src/read-models/states.js
 import { queryTasks } from '../engine/query-tasks.js';
 import { stateOf } from '../e2e/until.js';
 import { moduleFile } from '../threads/module-file.js';
-import { stateSteps } from '../../src/audit/timeline/states-task.js';
+import { stateSteps } from '../../src/audit/timeline/query-states.js';
 import { renamed, streamOf } from './long-stream.js';
 
 const policies = (count: number, notes: string) =>

@@ -5,10 +5,11 @@ import type { Decision } from '../../src/domain/activity/events.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../../src/read-models/reasons.js';
 import { eventOf, isDeciding } from '../../src/audit/verify/deciding-events.js';
-import { reasonsSteps, ReasonsTask, stepsForOthers } from '../../src/audit/explain/reasons-task.js';
+import { explainDecisions, reasonsSteps, stepsForOthers } from '../../src/audit/explain/reasons-task.js';
 import { queryTasks } from '../engine/query-tasks.js';
 import { moduleFile } from '../threads/module-file.js';
 import { longStream } from './long-stream.js';
+import { storeWith } from './streams-store.js';
 import { goldenNames, goldenNamesOf, goldenStream } from '../golden/streams.js';
 
 const registry = buildRegistry(activities);
@@ -41,7 +42,7 @@ function told(
   made: readonly Recorded[],
   parents: readonly RecordedEvent[] = [],
   asked: Partial<ReasonsQuestion> = {},
-): ReasonsAnswer {
+): Promise<ReasonsAnswer> {
   const { authority } = made[0]!.decision;
   const question = {
     organizationId: 'any',
@@ -51,10 +52,8 @@ function told(
     ...(authority ? { authority } : {}),
     ...asked,
   };
-  const telling = new ReasonsTask(question, registry);
-  if (question.authority) telling.takeParent(parents.slice(0, question.authority.revision + 1));
-  telling.take(stream);
-  return telling.answer();
+  const parent = question.authority && { organizationId: question.authority.organizationId, events: parents };
+  return explainDecisions(question, registry, storeWith(stream, parent));
 }
 
 const withoutReasons = ({ told: all }: ReasonsAnswer) =>
@@ -70,13 +69,13 @@ const versions = [...new Set(goldenNames.map((name) => name.split('.')[1]!))];
 
 test.each(versions)(
   'each outcome in the streams of %s comes out as recorded, with the name of its policy',
-  (version) => {
+  async (version) => {
     const streams = recorded(version);
     let [clauses, ofParents] = [0, 0];
     for (const [name, stream] of streams) {
       for (const made of decisionsIn(stream).values()) {
         if (made.every(({ decision }) => decision.evaluations.length === 0)) continue;
-        const answer = told(stream, made, streams.get(name.replace('-child', '')));
+        const answer = await told(stream, made, streams.get(name.replace('-child', '')));
         const said = withoutReasons(answer).map((one, index) => {
           const { evaluations: policies, policySet } = made[index]!.decision;
           if (!policySet) return one;
@@ -100,29 +99,28 @@ test.each(versions)(
   },
 );
 
-test('what a parent’s policies said stays as recorded where its stream is missing, or not for the reader', () => {
+test('what a parent’s policies said stays as recorded where its stream is missing, or not for the reader', async () => {
   const streams = recorded('v1');
   const [name, made] = [...streams]
     .flatMap(([file, stream]) => [...decisionsIn(stream).values()].map((one) => [file, one] as const))
     .find(([, [first]]) => first!.decision.authority && first!.decision.evaluations.length > 0)!;
-  const answer = told(streams.get(name)!, made);
+  const answer = await told(streams.get(name)!, made);
   expect(answer.told.map(({ outcomes }) => outcomes)).toEqual(made.map(({ decision }) => decision.evaluations));
 });
 
 const question: ReasonsQuestion = { organizationId: 'acme', activityId: 'none', decisions: 1, isConcerned: true };
 const tooMuch = /^too much has happened before: run `countersign replay`/;
 
-test('folds less for somebody whom the activity does not concern, and says that it did not explain', () => {
-  const answerTo = (isConcerned: boolean, steps: number) => {
-    const telling = new ReasonsTask({ ...question, isConcerned }, registry);
+test('folds less for somebody whom the activity does not concern, and says that it did not explain', async () => {
+  const answerTo = async (isConcerned: boolean, steps: number) => {
     // An event of some size takes about a quarter of a step for each of its bytes.
-    for (const event of longStream(10, steps / 2)) telling.take([event]);
-    return telling.answer().notExplained;
+    const store = storeWith([...longStream(10, steps / 2)]);
+    return (await explainDecisions({ ...question, isConcerned }, registry, store)).notExplained;
   };
-  expect(answerTo(false, stepsForOthers / 10)).toBeUndefined();
-  expect(answerTo(false, stepsForOthers)).toMatch(tooMuch);
-  expect(answerTo(true, stepsForOthers)).toBeUndefined();
-  expect(answerTo(true, reasonsSteps)).toMatch(tooMuch);
+  expect(await answerTo(false, stepsForOthers / 10)).toBeUndefined();
+  expect(await answerTo(false, stepsForOthers)).toMatch(tooMuch);
+  expect(await answerTo(true, stepsForOthers)).toBeUndefined();
+  expect(await answerTo(true, reasonsSteps)).toMatch(tooMuch);
 });
 
 describe('the thread', () => {

@@ -120,10 +120,13 @@ test('one question has 100 million steps, however much its draft names', async (
   const policies = Array.from({ length: 200 }, (_, at) => aPolicy(`policy ${at}`, `number ${at}`));
   const answerTo = (renamings: number) => {
     const history = [...streamOf('acme', [...policies, ...renamed(renamings, 'Acme')])];
-    const events = new RequestedEvents(BigInt(history.length), ({ stream, from, most = 1 }) => {
-      const page = stream === organizationStream('acme') ? history.slice(from, from + most) : [];
-      return Promise.resolve({ events: page, isEnd: page.length < most });
-    });
+    const events = new RequestedEvents(
+      ({ stream, from, most = 1 }) => {
+        const page = stream === organizationStream('acme') ? history.slice(from, from + most) : [];
+        return Promise.resolve({ events: page, isEnd: page.length < most });
+      },
+      { end: BigInt(history.length) },
+    );
     return boundedWhatIf(events, { organizationId: 'acme', registry, draft, now: 0, hidesParent: true });
   };
   // Ten thousand names are looked for among up to 200 for each policy, and among 200 for each later event: half a million steps.

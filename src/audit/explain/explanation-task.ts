@@ -7,16 +7,16 @@ import { rulesNumber } from '../../domain/activity/rules.js';
 import { CoordinatorError } from '../../domain/errors.js';
 import { isAuthProxyUser } from '../../domain/organization/auth-proxy.js';
 import { openByFingerprint } from '../../domain/organization/open-activities.js';
+import { organizationStream } from '../../domain/organization/organization.js';
 import { decisionSteps, decodingSteps, Steps } from '../../domain/steps.js';
 import type { EventMetadata } from '../../ledger/chain.js';
-import type { RecordedEvent } from '../../ledger/event-store.js';
+import type { EventReader, RecordedEvent } from '../../ledger/event-store.js';
 import { fold, nothingLoaded } from '../../ledger/loaded-organization.js';
 import type { ProofAnswer, ProofQuestion } from '../../read-models/explanations.js';
 import { askedAgain, askedSafely } from '../simulate/recorded-requests.js';
 import { decidingTypes, eventOf, rulesOf, type Deciding } from '../verify/deciding-events.js';
 import { questionAgain, type AskedWith } from './decision-reasons.js';
-import type { FromHistory } from '../timeline/query-history.js';
-import { payFolding } from '../timeline/fold-cost.js';
+import { foldWithin, payFolding } from '../timeline/fold-cost.js';
 import type { Facts } from './facts.js';
 import { flipsOf } from './flips.js';
 import { Origins, type EventPlace } from './origins.js';
@@ -42,75 +42,70 @@ function placeOf({ type, revision, id }: RecordedEvent): EventPlace {
   return { type, revision, eventId: id };
 }
 
-/** Explains one decision, fed with the events of its organization, and first of the parent whose policies decided. */
-export class ExplanationTask implements FromHistory<ProofAnswer> {
+/**
+ * Explains one decision from the history of its organization, and of the parent whose policies decided.
+ * @throws {BrokenChain} if an event is not the one that was recorded
+ */
+export async function proveDecision(
+  question: ProofQuestion,
+  registry: Registry,
+  store: Pick<EventReader, 'read'>,
+  steps = new Steps(explanationSteps),
+): Promise<ProofAnswer> {
+  return new Explanation(question, registry, steps).from(store);
+}
+
+class Explanation {
   private readonly own = new Folded();
   private readonly parent = new Folded();
   /** The votes on the activity that were recorded so far. */
   private readonly votes: (Pick<Vote, 'userId'> & { readonly place: EventPlace | undefined })[] = [];
   private decisions = 0;
-  private answered: ProofAnswer | undefined;
 
   constructor(
     private readonly question: ProofQuestion,
     private readonly registry: Registry,
-    private readonly steps = new Steps(explanationSteps),
+    private readonly steps: Steps,
   ) {}
 
-  takeParent(events: readonly RecordedEvent[]): boolean {
-    return events.every((event) => this.fold(this.parent, event));
-  }
-
-  take(events: readonly RecordedEvent[]): boolean {
-    for (const event of events) {
-      if (this.answered || this.isReached()) return false;
-      this.decide(event);
-      if (this.answered || !this.fold(this.own, event)) return false;
+  async from(store: Pick<EventReader, 'read'>): Promise<ProofAnswer> {
+    const { organizationId, authority, about } = this.question;
+    const { steps, own, parent } = this;
+    if (authority && !(await foldWithin(steps, store, authority, (event) => parent.take(event)))) {
+      return { notExplained: tooLong };
     }
-    return true;
-  }
-
-  answer(): ProofAnswer {
-    this.answered ??= this.now();
-    return this.answered;
-  }
-
-  /** What is explained was decided on the state that was folded so far. */
-  private isReached(): boolean {
-    const { about } = this.question;
-    return about.kind === 'denial' && this.own.loaded.revision >= about.revision;
-  }
-
-  private fold(folded: Folded, event: RecordedEvent): boolean {
-    if (!payFolding(this.steps, event)) {
-      this.answered = { notExplained: tooLong };
-      return false;
+    for await (const event of store.read(organizationStream(organizationId))) {
+      // What is explained was decided on the state that was folded so far.
+      if (about.kind === 'denial' && own.loaded.revision >= about.revision) break;
+      const answer = this.decide(event);
+      if (answer) return answer;
+      if (!payFolding(steps, event)) return { notExplained: tooLong };
+      own.take(event);
     }
-    folded.take(event);
-    return true;
+    return this.now();
   }
 
   /** If the event is the decision to be explained, explains it on the state before it. */
-  private decide(recorded: RecordedEvent): void {
-    if (!decidingTypes.has(recorded.type)) return;
+  private decide(recorded: RecordedEvent): ProofAnswer | undefined {
+    if (!decidingTypes.has(recorded.type)) return undefined;
     const event = eventOf(recorded) as Deciding;
     const { about } = this.question;
-    if (about.kind !== 'activity') return;
+    if (about.kind !== 'activity') return undefined;
     const { activityId, decisions, isWaiting } = about;
-    if (event.data.activityId !== activityId || event.type === 'ActivityRejected') return;
+    if (event.data.activityId !== activityId || event.type === 'ActivityRejected') return undefined;
     this.votes.push({ userId: event.data.vote.userId, place: placeOf(recorded) });
     this.decisions += 1;
-    if (isWaiting || this.decisions < decisions) return;
+    if (isWaiting || this.decisions < decisions) return undefined;
     const { authority, outcome } = event.data.decision;
-    this.answered = this.notExplainable(rulesOf(event));
-    if (this.answered) return;
+    const refused = this.notExplainable(rulesOf(event));
+    if (refused) return refused;
     const { organization, revision } = this.own.loaded;
     const { at } = recorded.metadata as EventMetadata;
     const { registry } = this;
     const home = authority ? { authority: this.parent.loaded } : {};
     const decided = { registry, event, organization, revision, at, ...home };
     const ask = (limited: AskedWith) => questionAgain(decided, limited);
-    this.answered = asRecorded(
+    return asRecorded(
       (again) => again === outcome,
       () => this.explained(ask, revision, at),
     );

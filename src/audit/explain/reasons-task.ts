@@ -1,86 +1,60 @@
+import { organizationStream } from '../../domain/organization/organization.js';
 import { Steps } from '../../domain/steps.js';
 import type { EventMetadata } from '../../ledger/chain.js';
-import type { RecordedEvent } from '../../ledger/event-store.js';
+import type { EventReader } from '../../ledger/event-store.js';
 import { fold, nothingLoaded, type LoadedOrganization } from '../../ledger/loaded-organization.js';
 import type { Registry } from '../../decide/registry.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../../read-models/reasons.js';
 import { decidingTypes, eventOf, type Deciding } from '../verify/deciding-events.js';
-import { reasonsOf } from './decision-reasons.js';
-import type { FromHistory } from '../timeline/query-history.js';
-import { payFolding } from '../timeline/fold-cost.js';
+import { foldWithin, payFolding } from '../timeline/fold-cost.js';
+import { reasonsOf, type DecidedOn } from './decision-reasons.js';
 
 /** Budget of one explanation for someone whom the activity concerns, in the thread that makes it: some seconds. */
 export const reasonsSteps = 30_000_000;
 /** The same for anyone else in the organization: the last of some 20,000 events. */
 export const stepsForOthers = 3_000_000;
 
-/** Explains the past decisions on one activity, fed with the events of its organization, and first of the parent. */
-export class ReasonsTask implements FromHistory<ReasonsAnswer> {
-  private readonly loaded: LoadedOrganization = nothingLoaded();
-  private readonly parent: LoadedOrganization = nothingLoaded();
-  private readonly steps: Steps;
-  private readonly told: ReasonsAnswer['told'][number][] = [];
-  private notExplained: string | undefined;
-
-  constructor(
-    private readonly question: ReasonsQuestion,
-    private readonly registry: Registry,
-  ) {
-    this.steps = new Steps(question.isConcerned ? reasonsSteps : stepsForOthers);
+/**
+ * Explains the past decisions on one activity from the history of its organization, and of the parent whose policies decided.
+ * @throws {BrokenChain} if an event is not the one that was recorded
+ */
+export async function explainDecisions(
+  question: ReasonsQuestion,
+  registry: Registry,
+  store: Pick<EventReader, 'read'>,
+): Promise<ReasonsAnswer> {
+  const { organizationId, activityId, decisions, authority, isConcerned } = question;
+  const steps = new Steps(isConcerned ? reasonsSteps : stepsForOthers);
+  const told: ReasonsAnswer['told'][number][] = [];
+  const parent = nothingLoaded();
+  if (authority && !(await foldWithin(steps, store, authority, (event) => fold(parent, event)))) {
+    return { told, notExplained: tooLong };
   }
-
-  takeParent(events: readonly RecordedEvent[]): boolean {
-    return events.every((event) => this.fold(this.parent, event));
-  }
-
-  take(events: readonly RecordedEvent[]): boolean {
-    for (const event of events) {
-      if (!this.isWanted) return false;
-      this.explain(event);
-      if (!this.isWanted || !this.fold(this.loaded, event)) return false;
+  const loaded = nothingLoaded();
+  for await (const recorded of store.read(organizationStream(organizationId))) {
+    if (told.length >= decisions) break;
+    const event = decidingTypes.has(recorded.type) ? (eventOf(recorded) as Deciding) : undefined;
+    if (event && event.type !== 'ActivityRejected' && event.data.activityId === activityId) {
+      const { at } = recorded.metadata as EventMetadata;
+      const outcomes = outcomesIn({ registry, event, ...statesOf(loaded), at }, parent, steps);
+      if (!outcomes) return { told, notExplained: tooLong };
+      told.push({ voteId: event.data.vote.voteId, outcomes });
+      if (told.length >= decisions) break;
     }
-    return this.isWanted;
+    if (!payFolding(steps, recorded)) return { told, notExplained: tooLong };
+    fold(loaded, recorded);
   }
+  return { told };
+}
 
-  answer(): ReasonsAnswer {
-    const { told, notExplained } = this;
-    return { told, ...(notExplained === undefined ? {} : { notExplained }) };
-  }
+const statesOf = ({ organization, revision }: LoadedOrganization) => ({ organization, revision });
 
-  private get isWanted(): boolean {
-    return this.notExplained === undefined && this.told.length < this.question.decisions;
-  }
-
-  private fold(loaded: LoadedOrganization, event: RecordedEvent): boolean {
-    if (this.notExplained !== undefined) return false;
-    if (!payFolding(this.steps, event)) {
-      this.notExplained = tooLong;
-      return false;
-    }
-    fold(loaded, event);
-    return true;
-  }
-
-  private explain(recorded: RecordedEvent): void {
-    if (!decidingTypes.has(recorded.type)) return;
-    const event = eventOf(recorded) as Deciding;
-    const { registry, question, loaded, parent } = this;
-    if (event.type === 'ActivityRejected' || event.data.activityId !== question.activityId) return;
-    const { vote, decision } = event.data;
-    const { voteId } = vote;
-    const { authority } = decision;
-    // A parent whose policies are not for the reader, or whose stream was not imported with the history.
-    if (authority && parent.revision !== authority.revision) {
-      this.told.push({ voteId, outcomes: decision.evaluations });
-      return;
-    }
-    const { organization, revision } = loaded;
-    const { at } = recorded.metadata as EventMetadata;
-    const decided = { registry, event, organization, revision, at, ...(authority ? { authority: parent } : {}) };
-    const outcomes = reasonsOf(decided, this.steps);
-    if (outcomes) this.told.push({ voteId, outcomes });
-    else this.notExplained = tooLong;
-  }
+function outcomesIn(decided: DecidedOn, parent: LoadedOrganization, steps: Steps) {
+  const { authority, evaluations } = decided.event.data.decision;
+  if (!authority) return reasonsOf(decided, steps);
+  // A parent whose policies are not for the reader, or whose stream was not imported with the history.
+  if (parent.revision !== authority.revision) return evaluations;
+  return reasonsOf({ ...decided, authority: parent }, steps);
 }
 
 const tooLong =

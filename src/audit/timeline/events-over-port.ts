@@ -8,8 +8,6 @@ import { packEvents, unpackEvents, type PackedEvents } from '../../read-models/p
 export interface WantedEvents {
   readonly stream: string;
   readonly from: number;
-  /** The last revision; by default, that of the stream. */
-  readonly upTo?: number;
   /** Events at a time, at most the usual number. */
   readonly most?: number;
 }
@@ -56,12 +54,12 @@ export class EventsForTask {
     this.#own.postMessage(reply);
   }
 
-  async #next({ stream, from, upTo, most }: WantedEvents): Promise<Reply> {
+  async #next({ stream, from, most }: WantedEvents): Promise<Reply> {
     if (!this.streams.includes(stream)) throw new Error(`a thread asked for stream \`${stream}\``);
     let reading = this.#reading;
-    if (reading?.stream !== stream || reading.from !== from || reading.most !== most || reading.upTo !== upTo) {
+    if (reading?.stream !== stream || reading.from !== from || reading.most !== most) {
       this.#stopReading();
-      const part = { from, ...(upTo === undefined ? {} : { upTo }), ...(most === undefined ? {} : { most }) };
+      const part = { from, ...(most === undefined ? {} : { most }) };
       // Known before it is read: it may have to be stopped meanwhile.
       this.#reading = reading = { stream, ...part, runs: eventRuns(this.store, stream, part) };
     }
@@ -95,17 +93,4 @@ export function eventsOverPort(port: MessagePort): AskForEvents {
     last = run.catch(() => undefined);
     return run;
   };
-}
-
-/** Takes the events of a stream until no more are wanted. */
-export async function takeEvents(
-  ask: AskForEvents,
-  wanted: WantedEvents,
-  take: (events: EventRun['events']) => boolean | Promise<boolean>,
-): Promise<void> {
-  for (let { from } = wanted; ;) {
-    const { events, isEnd } = await ask({ ...wanted, from });
-    if ((events.length > 0 && !(await take(events))) || isEnd) return;
-    from += events.length;
-  }
 }
