@@ -12,8 +12,8 @@ import { lintPolicies, type LintReport } from './lint/lint-policies.js';
 import type { LintSubject } from './lint/lint-subject.js';
 import { minimalApprovers } from './approvers/minimal-approvers.js';
 import { approverSetsOf, type ApproverSets, type ApproversTask } from './approvers/approver-sets.js';
-import { proveDecision } from './explain/explanation-task.js';
-import { explainDecisions } from './explain/reasons-task.js';
+import { proveDecision } from './explain/prove-decision.js';
+import { explainDecisions } from './explain/explain-decisions.js';
 import { boundedWhatIf } from './simulate/what-if.js';
 
 /* What threads of a coordinator do for questions about policies and decisions. */

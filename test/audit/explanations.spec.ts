@@ -3,7 +3,7 @@ import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { Decision } from '../../src/domain/activity/events.js';
 import { decisionSteps, decodingSteps, Steps } from '../../src/domain/steps.js';
-import { explanationSteps, proveDecision } from '../../src/audit/explain/explanation-task.js';
+import { explanationSteps, proveDecision } from '../../src/audit/explain/prove-decision.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { PartProofShape, ProofAnswer, ProofQuestion } from '../../src/read-models/explanations.js';
 import { eventOf, isDeciding } from '../../src/audit/verify/deciding-events.js';

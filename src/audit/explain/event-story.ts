@@ -15,7 +15,7 @@ import { reasonsOf } from './decision-reasons.js';
 import { noEventsOf } from '../timeline/find-organization.js';
 import { foldTo } from '../timeline/fold-to.js';
 import type { OrganizationReplay } from '../timeline/organization-replay.js';
-import { reasonsSteps } from './reasons-task.js';
+import { reasonsSteps } from './explain-decisions.js';
 import { problemWith } from '../verify/verify-vote.js';
 import { messageOf } from '../verify/finding.js';
 import { SignedPasskeys } from '../verify/signed-facts.js';

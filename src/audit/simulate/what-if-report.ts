@@ -1,7 +1,7 @@
 import { isActivityEvent } from '../../domain/activity/events.js';
 import type { Registry } from '../../decide/registry.js';
 import type { Steps } from '../../domain/steps.js';
-import type { Came } from './branch.js';
+import { isDenied, type Came } from './branch.js';
 import { BranchCounts } from './branch-counts.js';
 import { compareStates } from '../timeline/compare-states.js';
 import type { BranchReport, Ends } from './branch-report.js';
@@ -219,5 +219,3 @@ function verdictOf(came: Came): Verdict {
   if (first?.type === 'ActivityRejected') return 'rejected';
   return first && 'decision' in first.data && first.data.decision.outcome === 'allow' ? 'allowed' : 'waits';
 }
-
-const isDenied = (came: Came): boolean => came.kind === 'refused' && came.error.code === 'PERMISSION_DENIED';
