@@ -15,7 +15,7 @@ const noWorld = [
 ];
 
 export default tseslint.config(
-  { ignores: ['dist', 'coverage', 'data', '*.config.js', '.dependency-cruiser.cjs'] },
+  { ignores: ['**/dist', 'coverage', 'data', '*.config.js', '.dependency-cruiser.cjs'] },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: {
@@ -46,7 +46,7 @@ export default tseslint.config(
   { files: ['src/domain/**', 'src/activities/**'], rules: { 'no-restricted-syntax': ['error', ...noWorld] } },
   // It holds a thread until the name server answers: see src/http-client/host-addresses.ts.
   {
-    files: ['src/**'],
+    files: ['src/**', 'packages/*/src/**'],
     rules: {
       'no-restricted-imports': [
         'error',

@@ -8,7 +8,7 @@ export default {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/(balancer|browser|conformance|nets|processes)/'],
   // Nothing goes through jest's own loader.
   transform: {},
-  setupFilesAfterEnv: ['<rootDir>/test/answers/hold-against-document.ts', '<rootDir>/test/replay/verified-at-close.ts'],
+  setupFilesAfterEnv: ['<rootDir>/test/answers/hold-against-document.ts', '<rootDir>/test/audit/verified-at-close.ts'],
   globalSetup: '<rootDir>/test/build-before-tests.mjs',
   testTimeout: process.env.LONG === '1' ? 900_000 : 90_000,
   maxWorkers: 2,

@@ -7,7 +7,7 @@ import { activities } from '../dist/activities/index.js';
 import { buildRegistry } from '../dist/decide/registry.js';
 import { eligibleApprovers } from '../dist/domain/policy/authorize.js';
 import { ballotOf } from '../dist/domain/policy/ballot.js';
-import { minimalApprovers } from '../dist/lab/minimal-approvers.js';
+import { minimalApprovers } from '../dist/audit/approvers/minimal-approvers.js';
 import { readArguments } from '../scripts/arguments.mjs';
 import { printResult } from './load/result.mjs';
 

@@ -1,22 +1,46 @@
-/** Builds `dist` where it is older than what it is made of: `npm start` and its like need not wait for a compiler. */
+/**
+ * Builds `dist` (code and pages), and those of `packages`, where they are older than what they are made of: `npm start` and its like
+ * need not wait for a compiler.
+ */
 import './no-arguments.mjs';
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const parts = [
-  {
-    stamp: `${root}dist/.built`,
-    sources: ['src', 'tsconfig.json', 'tsconfig.build.json', 'nest-cli.json', 'package-lock.json'],
-    command: ['nest', 'build'],
-  },
-  {
-    stamp: `${root}dist/.pages`,
-    sources: ['docs', 'README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'package-lock.json'],
-    command: ['vitepress', 'build', 'docs', '--logLevel', 'warn'],
-  },
-];
+const settings = ['tsconfig.json', 'package-lock.json'];
+// An image of the product has none.
+const packages = existsSync(`${root}packages`) ? readdirSync(`${root}packages`) : [];
+
+await Promise.all([
+  buildCode('', ['nest', 'build'], ['tsconfig.build.json', 'nest-cli.json']),
+  build(
+    'dist/.pages',
+    ['docs', 'README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'package-lock.json'],
+    ['vitepress', 'build', 'docs', '--logLevel', 'warn'],
+  ),
+  ...packages.map((name) => {
+    const config = `packages/${name}/tsconfig.build.json`;
+    return buildCode(`packages/${name}/`, ['tsc', '--project', config], [config]);
+  }),
+]);
+
+/** Makes the `dist` of a folder of its `src`. */
+async function buildCode(folder, command, madeOf) {
+  const isBuilt = await build(`${folder}dist/.built`, [`${folder}src`, ...madeOf, ...settings], command);
+  if (isBuilt) removeOrphans(folder);
+}
+
+/** Runs a program if a stamp is older than its sources; what was changed meanwhile is built the next time. */
+async function build(stamp, sources, command) {
+  const lastBuilt = statSync(root + stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (!sources.some((path) => newest(root + path) >= lastBuilt)) return false;
+  const started = new Date();
+  if ((await run(command)) !== 0) process.exit(1);
+  writeFileSync(root + stamp, '');
+  utimesSync(root + stamp, started, started);
+  return true;
+}
 
 /** Folders count as well: a file that was deleted or renamed changes nothing else. */
 function newest(path) {
@@ -28,26 +52,13 @@ function newest(path) {
   return Math.max(mtimeMs, ...entries.map((entry) => statSync(`${entry.parentPath}/${entry.name}`).mtimeMs));
 }
 
-const began = new Date();
-const stale = parts.filter(({ stamp, sources }) => {
-  const lastBuilt = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return sources.some((path) => newest(root + path) >= lastBuilt);
-});
-const codes = await Promise.all(stale.map(({ command }) => run(command)));
-if (codes.some((code) => code !== 0)) process.exit(1);
-if (stale.includes(parts[0])) removeOrphans();
-for (const { stamp } of stale) {
-  writeFileSync(stamp, '');
-  // What was changed meanwhile is built the next time.
-  utimesSync(stamp, began, began);
-}
-
-/** What was made of sources that are there no more would be packed, and could be imported. */
-function removeOrphans() {
-  for (const entry of readdirSync(`${root}dist`, { withFileTypes: true, recursive: true })) {
-    const path = `${entry.parentPath}/${entry.name}`.slice(`${root}dist/`.length);
+/** Code that was made of sources that no longer exist would be packed, and could be imported. */
+function removeOrphans(folder) {
+  const dist = `${root}${folder}dist/`;
+  for (const entry of readdirSync(dist, { withFileTypes: true, recursive: true })) {
+    const path = `${entry.parentPath}/${entry.name}`.slice(dist.length);
     const source = /^(?!site\/)(.+?)(?:\.js|\.js\.map|\.d\.ts)$/.exec(path)?.[1];
-    if (source && !existsSync(`${root}src/${source}.ts`)) rmSync(`${root}dist/${path}`);
+    if (source && !existsSync(`${root}${folder}src/${source}.ts`)) rmSync(dist + path);
   }
 }
 

@@ -16,10 +16,10 @@ interface Cruise {
   readonly violations: readonly string[];
 }
 
-/** Runs dependency-cruiser on the `src` of a folder, as `npm run rules` does. */
+/** Runs dependency-cruiser on `src` and `packages` of a folder, as `npm run rules` does. */
 async function cruise(folder: string): Promise<Cruise> {
   const command = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
-  const args = [command, '--config', rulesFile, '--output-type', 'err', 'src'];
+  const args = [command, '--config', rulesFile, '--output-type', 'err', 'src', 'packages'];
   const options = { cwd: folder, env: { ...process.env, NO_COLOR: '1' } };
   return new Promise((resolve, reject) => {
     execFile(process.execPath, args, options, (error, stdout, stderr) => {
@@ -74,8 +74,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'client-knows-the-wire': { 'src/client/planted.ts': '../engine/nothing.js' },
   'fairness-knows-errors': { 'src/fairness/planted.ts': '../domain/nothing.js' },
   'threads-know-errors': { 'src/threads/planted.ts': '../domain/nothing.js' },
-  'lab-knows-decisions': { 'src/lab/planted.ts': '../engine/execute-activity.js' },
-  'replay-knows-decisions': { 'src/replay/planted.ts': '../engine/execute-activity.js' },
+  'audit-knows-decisions': { 'src/audit/planted.ts': '../engine/execute-activity.js' },
   'cli-knows-the-client': {
     'src/cli/planted.ts': '../engine/nothing.js',
     'src/cli/storing.ts': '../ledger/stores/sqlite/sqlite.js',
@@ -103,6 +102,11 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'libraries-for-secp256k1': { 'src/stamps/signing.ts': 'secp256k1' },
   'hosts-of-others-in-one-thread': { 'src/webhooks/calling.ts': 'undici' },
   'one-client-for-event-store-db': { 'src/ledger/stores/another.ts': '@eventstore/db-client' },
+  'packages-know-one-entry': { 'packages/analyze/src/planted.ts': '../../../src/domain/nothing.js' },
+  'the-product-needs-no-package': {
+    'src/cli/packaged.ts': '../../packages/analyze/src/nothing.js',
+    'src/http/entering.ts': '../internal.js',
+  },
   'no-test-code-in-the-product': {
     'src/http/testing.ts': '../testing/nothing.js',
     'src/http/benched.ts': '../../bench/nothing.js',
@@ -112,9 +116,11 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** What the plants import, so that all but the last can be found. */
 const targets = [
+  'packages/analyze/src/nothing.ts',
   'src/activities/index.ts',
   'src/app/create-coordinator.ts',
   'src/engine/engine.module.ts',
+  'src/internal.ts',
   'src/main.ts',
   'src/engine/drive.ts',
   'src/engine/nothing.ts',
@@ -273,7 +279,11 @@ describe('nowhere in sources and tests', () => {
   ];
 
   it.each(words)('is %s', async (what, pattern) => {
-    const files = [...(await filesUnder('src', /\.ts$/)), ...(await filesUnder('test', /\.(?:ts|mjs)$/))];
+    const files = [
+      ...(await filesUnder('src', /\.ts$/)),
+      ...(await filesUnder('packages/analyze/src', /\.ts$/)),
+      ...(await filesUnder('test', /\.(?:ts|mjs)$/)),
+    ];
     expect(files.length).toBeGreaterThan(150);
     const excepted = what === 'a default export' ? await calledByJest() : [];
     const found: string[] = [];
@@ -305,11 +315,12 @@ describe('the lock file', () => {
     const { packages } = JSON.parse(await textOf('package-lock.json')) as {
       packages: Record<string, { resolved?: string; integrity?: string; link?: boolean; optional?: boolean }>;
     };
-    const installed = Object.entries(packages).filter(([path]) => path !== '');
+    // Links name folders of this repository.
+    const installed = Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link);
     expect(installed.length).toBeGreaterThan(100);
     expect(installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
     // Builds for other platforms may be named without what nobody here could fetch.
-    const unpinned = installed.filter(([, { integrity, link, optional }]) => !integrity && !link && !optional);
+    const unpinned = installed.filter(([, { integrity, optional }]) => !integrity && !optional);
     expect(unpinned.map(([path]) => path)).toEqual([]);
   });
 });

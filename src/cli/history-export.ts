@@ -3,7 +3,7 @@ import { open, rm } from 'node:fs/promises';
 import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import { openForReading } from '../ledger/stores/open-event-store.js';
-import { exportHistory, NothingToExport, type ExportReport } from '../replay/export-history.js';
+import { exportHistory, NothingToExport, type ExportReport } from '../audit/export/export-history.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { storeSettings, type StoreOptions } from './stores.js';

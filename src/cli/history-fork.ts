@@ -1,9 +1,9 @@
 import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import { openForReading } from '../ledger/stores/open-event-store.js';
-import { NoSuchBranch, readGiven, type Change } from '../replay/fork-change.js';
-import { forkHistory } from '../replay/fork-history.js';
-import type { Divergence, Forked } from '../replay/fork-report.js';
+import { NoSuchBranch, readGiven, type Change } from '../audit/simulate/fork-change.js';
+import { forkHistory } from '../audit/simulate/fork-history.js';
+import type { Divergence, Forked } from '../audit/simulate/fork-report.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { eventsSoFar } from './progress.js';

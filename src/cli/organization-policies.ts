@@ -1,8 +1,8 @@
 import type { ActivityClient } from '../client/activity-client.js';
 import { ApiError } from '../client/stamping-client.js';
 import { isUuid } from '../domain/uuid.js';
-import { clauseNames, type HeldPolicy, type HeldSet, type PolicySaid } from '../lab/policy-changes.js';
-import { madeUpId, type IdOf, type NamedKind } from '../lab/policy-files.js';
+import { clauseNames, type HeldPolicy, type HeldSet, type PolicySaid } from '../audit/policies/policy-changes.js';
+import { madeUpId, type IdOf, type NamedKind } from '../audit/policies/policy-files.js';
 import { printable } from './layout.js';
 import { wholeList } from './list-pages.js';
 

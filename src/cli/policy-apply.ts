@@ -1,8 +1,8 @@
 import type { ActivityClient } from '../client/activity-client.js';
 import { canonicalJson } from '../domain/canonical-json.js';
-import { afterStep, firstDifference } from '../lab/policy-after.js';
-import { isNothing, type HeldSet } from '../lab/policy-changes.js';
-import type { PolicyStep } from '../lab/policy-steps.js';
+import { afterStep, firstDifference } from '../audit/policies/policy-after.js';
+import { isNothing, type HeldSet } from '../audit/policies/policy-changes.js';
+import type { PolicyStep } from '../audit/policies/policy-steps.js';
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import { BadUsage } from './bad-usage.js';
 import { activityOf } from './activities.js';

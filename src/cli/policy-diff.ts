@@ -1,5 +1,5 @@
-import { clauseNames, type PolicyChanges, type PolicySaid, type Quorum } from '../lab/policy-changes.js';
-import type { PolicyStep } from '../lab/policy-steps.js';
+import { clauseNames, type PolicyChanges, type PolicySaid, type Quorum } from '../audit/policies/policy-changes.js';
+import type { PolicyStep } from '../audit/policies/policy-steps.js';
 import { printable } from './layout.js';
 import type { OrganizationPolicies } from './organization-policies.js';
 import type { Terminal } from './terminal.js';

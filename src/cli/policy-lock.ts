@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { isUuid } from '../domain/uuid.js';
 import { replaceSharedFile } from '../files/private-file.js';
-import type { IdOf } from '../lab/policy-files.js';
+import type { IdOf } from '../audit/policies/policy-files.js';
 import { parseWholeJson } from '../wire/strict-json.js';
 import { BadUsage } from './bad-usage.js';
 import { nameKey, type Named } from './organization-policies.js';

@@ -1,10 +1,10 @@
 import type { ActivityClient, ResponseOf } from '../client/activity-client.js';
 import { ApiError } from '../client/stamping-client.js';
 import { isUuid } from '../domain/uuid.js';
-import { isNothing, policyChanges, type PolicyChanges, type WantedSet } from '../lab/policy-changes.js';
-import { policySteps, unsafeQuorum, type PolicyStep } from '../lab/policy-steps.js';
-import { draftOf } from '../lab/draft-of-changes.js';
-import type { Mistake } from '../lab/yaml-file.js';
+import { isNothing, policyChanges, type PolicyChanges, type WantedSet } from '../audit/policies/policy-changes.js';
+import { policySteps, unsafeQuorum, type PolicyStep } from '../audit/policies/policy-steps.js';
+import { draftOf } from '../audit/simulate/draft-of-changes.js';
+import type { Mistake } from '../audit/policies/yaml-file.js';
 import { profileClient, type ProfileOptions } from './callers.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';

@@ -1,6 +1,6 @@
 import { becauseOf, printable } from './layout.js';
-import { quoted } from '../replay/compare-states.js';
-import type { ActivityStep, DecisionTold, EventTold } from '../replay/event-story.js';
+import { quoted } from '../audit/timeline/compare-states.js';
+import type { ActivityStep, DecisionTold, EventTold } from '../audit/explain/event-story.js';
 
 /** What `countersign replay` prints for people. Whatever history contains, no line of it can control the terminal. */
 

@@ -1,6 +1,6 @@
 import type { ActivityClient, ListedEvent, RequestOf, ResponseOf } from '../client/activity-client.js';
-import { noEventsOf } from '../replay/find-organization.js';
-import { problemWith, type RecordedStamp } from '../replay/verify-vote.js';
+import { noEventsOf } from '../audit/timeline/find-organization.js';
+import { problemWith, type RecordedStamp } from '../audit/verify/verify-vote.js';
 import { fingerprintOf } from '../stamps/fingerprint.js';
 import { BadUsage } from './bad-usage.js';
 import { profileClient } from './callers.js';

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../domain/canonical-json.js';
 import { CoordinatorError } from '../domain/errors.js';
-import { verifyStamped } from '../replay/verify-vote.js';
+import { verifyStamped } from '../audit/verify/verify-vote.js';
 import { fingerprintOf } from '../stamps/fingerprint.js';
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import { parseStrictJson } from '../wire/strict-json.js';

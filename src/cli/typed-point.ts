@@ -1,5 +1,5 @@
 import { isUuid } from '../domain/uuid.js';
-import type { OrganizationReplay } from '../replay/organization-replay.js';
+import type { OrganizationReplay } from '../audit/timeline/organization-replay.js';
 import { BadUsage } from './bad-usage.js';
 import { printable } from './layout.js';
 

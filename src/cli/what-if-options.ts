@@ -1,4 +1,4 @@
-import type { DivergenceKind } from '../lab/what-if-report.js';
+import type { DivergenceKind } from '../audit/simulate/what-if-report.js';
 import type { StoreOptions } from './stores.js';
 
 /** The kinds of difference with which `--fail-on` ends with 1. */

@@ -1,11 +1,10 @@
-import type { LintSubject } from '../lab/lint-subject.js';
-import type { AskedWhatIf } from '../lab/lab-tasks.js';
-import type { ApproversTask } from '../lab/approver-sets.js';
-import type { ProofAnswer, ProofQuestion } from '../read-models/explanations.js';
-import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
+import type { LintSubject } from '../audit/lint/lint-subject.js';
+import type { AskedWhatIf, HistoryQuery } from '../audit/policy-tasks.js';
+import type { ApproversTask } from '../audit/approvers/approver-sets.js';
+import type { ProofQuestion } from '../read-models/explanations.js';
+import type { ReasonsQuestion } from '../read-models/reasons.js';
 import type { ToTell } from '../read-models/telling.js';
-import type { HistoryQuery } from '../replay/query-history.js';
-import type { StatesQuery } from '../replay/query-states.js';
+import type { StatesQuery } from '../audit/timeline/query-states.js';
 import { task } from '../threads/task.js';
 import type { ToRead } from '../transactions/reading.js';
 
@@ -14,8 +13,7 @@ import type { ToRead } from '../transactions/reading.js';
  * threads read what others send.
  */
 
-const lab = () => import('../lab/lab-tasks.js');
-const history = () => import('../replay/query-history.js');
+const policies = () => import('../audit/policy-tasks.js');
 
 /** Decodes transactions, payloads and contract interfaces. */
 export const read = task(async (job: ToRead) => (await import('../transactions/between-threads.js')).answerFor(job));
@@ -24,23 +22,17 @@ export const read = task(async (job: ToRead) => (await import('../transactions/b
 export const pages = task(async (job: ToTell) => (await import('../read-models/telling.js')).tellEvents(job));
 
 export const states = task(async (asked: StatesQuery) =>
-  (await import('../replay/query-states.js')).queryStates(asked),
+  (await import('../audit/timeline/query-states.js')).queryStates(asked),
 );
 
 /** Explains past decisions. */
-export const reasons = task(async (asked: HistoryQuery<ReasonsQuestion>): Promise<ReasonsAnswer> => {
-  const { ReasonsTask } = await import('../replay/reasons-task.js');
-  return (await history()).queryHistory(asked, (question, registry) => new ReasonsTask(question, registry));
-});
+export const reasons = task(async (asked: HistoryQuery<ReasonsQuestion>) => (await policies()).reasons(asked));
 
-/** Proves decisions: flips are tried on the state before. */
-export const proofs = task(async (asked: HistoryQuery<ProofQuestion>): Promise<ProofAnswer> => {
-  const { ExplanationTask } = await import('../lab/explanation-task.js');
-  return (await history()).queryHistory(asked, (question, registry) => new ExplanationTask(question, registry));
-});
+/** Proves decisions. */
+export const proofs = task(async (asked: HistoryQuery<ProofQuestion>) => (await policies()).proof(asked));
 
-export const approvers = task(async (question: ApproversTask) => (await lab()).approvers(question));
+export const approvers = task(async (question: ApproversTask) => (await policies()).approvers(question));
 
-export const lint = task(async (subject: LintSubject) => (await lab()).lint(subject));
+export const lint = task(async (subject: LintSubject) => (await policies()).lint(subject));
 
-export const whatIf = task(async (asked: AskedWhatIf) => (await lab()).whatIf(asked));
+export const whatIf = task(async (asked: AskedWhatIf) => (await policies()).whatIf(asked));

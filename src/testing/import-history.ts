@@ -9,7 +9,7 @@ import type { EventMetadata } from '../ledger/chain.js';
 import type { EventStore, NewEvent } from '../ledger/event-store.js';
 import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { emptyTail, seal } from '../ledger/seal.js';
-import { NotAHistory, readHistory, type HistoryEvent, type HistoryHeader } from '../replay/history-file.js';
+import { NotAHistory, readHistory, type HistoryEvent, type HistoryHeader } from '../audit/export/history-file.js';
 import { generateApiKeyPair, type ApiKeyPair } from '../stamps/sign.js';
 import type { Vault } from '../vault/vault.js';
 import { sealSubstitutes } from './substitutes.js';

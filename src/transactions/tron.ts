@@ -5,7 +5,12 @@ import type { Steps } from '../domain/steps.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
 import { quoted, takeSha256 } from './refusals.js';
-import { tronPermissionTypes, tronResources } from './unsigned-tron.js';
+
+/** By their numbers (tronprotocol/protocol, `ResourceCode`). */
+export const tronResources = ['BANDWIDTH', 'ENERGY', 'TRON_POWER'] as const;
+
+/** By their numbers (tronprotocol/protocol, `Permission.PermissionType`). */
+export const tronPermissionTypes = ['Owner', 'Witness', 'Active'] as const;
 
 /**
  * A parsed Tron transaction: `rawData` is what is signed, the rest are the members of `tron.tx` (docs/protocol.md, policy namespaces).

@@ -5,7 +5,7 @@ import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/e
 import { recordFormat } from '../../src/ledger/store-format.js';
 import { eventsFile } from '../../src/ledger/stores/open-event-store.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
-import { OrganizationReplay } from '../../src/replay/organization-replay.js';
+import { OrganizationReplay } from '../../src/audit/timeline/organization-replay.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { countersign } from '../e2e/installation.js';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';

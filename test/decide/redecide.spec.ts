@@ -10,9 +10,9 @@ import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { readModels } from '../../src/read-models/index.js';
 import { organizationId, runnerOn, type BareCoordinator } from '../engine/bare-coordinator.js';
-import { redecide } from '../../src/replay/decide-again.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
 import { play, stories, type Played } from '../engine/story.js';
-import { verifyVote } from '../../src/replay/verify-vote.js';
+import { verifyVote } from '../../src/audit/verify/verify-vote.js';
 import { isLong } from '../long.js';
 
 /** For a longer campaign: `STORIES=500 STORIES_SEED=7`. */

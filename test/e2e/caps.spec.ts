@@ -3,7 +3,7 @@ import { buildRegistry } from '../../src/decide/registry.js';
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { rulesNumber } from '../../src/domain/activity/rules.js';
-import { redecide } from '../../src/replay/decide-again.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
 import {
   startCoordinator,
   type ApiKeyPair,

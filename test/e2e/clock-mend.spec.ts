@@ -6,7 +6,7 @@ import { mendClock } from '../../src/ledger/mend-clock.js';
 import type { EventMetadata } from '../../src/ledger/chain.js';
 import { seal } from '../../src/ledger/seal.js';
 import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
-import { verifyHistory } from '../../src/replay/verify.js';
+import { verifyHistory } from '../../src/audit/verify/verify.js';
 import { startCoordinator, submitPath, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { stampBody } from '../../src/stamps/sign.js';
 import { deviations } from '../docs/event-validator.js';

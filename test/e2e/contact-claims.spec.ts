@@ -8,7 +8,7 @@ import {
   type TestCoordinator,
 } from '../../src/testing/index.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import { redecide } from '../../src/replay/decide-again.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
 import { exchange, objectWith, refusal, textLike } from './exchange.js';
 import { loginService, resultOf, sdkClient } from './login-world.js';
 import { claimsOf, clientSignature, codeOf } from './one-time-codes.js';

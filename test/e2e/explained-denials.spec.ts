@@ -3,7 +3,7 @@ import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { verifyHistory } from '../../src/replay/verify.js';
+import { verifyHistory } from '../../src/audit/verify/verify.js';
 import { startCoordinator, type StampingClient, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { refusal, textLike, type Refusal } from './exchange.js';
 import { until } from './until.js';

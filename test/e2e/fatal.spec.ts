@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
-import { verifyNothingAtClose } from '../replay/verified-at-close.js';
+import { verifyNothingAtClose } from '../audit/verified-at-close.js';
 import { exchange, refusal } from './exchange.js';
 import { until } from './until.js';
 

@@ -17,7 +17,7 @@ import {
   type StartOptions,
   type TestCoordinator,
 } from '../../src/testing/index.js';
-import { redecide } from '../../src/replay/decide-again.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
 import { openInbox } from '../delivery/smtp-inbox.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { anyText, exchange, refusal } from './exchange.js';

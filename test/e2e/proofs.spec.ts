@@ -22,7 +22,7 @@ import type { AppProof } from '../../src/domain/activity/app-proof.js';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
-import { redecide } from '../../src/replay/decide-again.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
 import { TypingUser } from '../cli/typed.js';
 import { exchange, refusal, textLike } from './exchange.js';
 

@@ -17,8 +17,8 @@ import {
 } from '../../src/testing/index.js';
 import { send } from '../../src/client/stamping-client.js';
 import { stampBody } from '../../src/stamps/sign.js';
-import { redecide } from '../../src/replay/decide-again.js';
-import { verifyVote } from '../../src/replay/verify-vote.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
+import { verifyVote } from '../../src/audit/verify/verify-vote.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { refusal, textLike } from './exchange.js';
 import { IdentityProvider } from './identity-provider.js';

@@ -11,7 +11,7 @@ import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { goldenStream } from '../golden/streams.js';
 
-// What every spec of this folder rests on: a store that does not verify cannot be closed without a word (test/replay/verified-at-close.ts).
+// What every spec of this folder rests on: a store that does not verify cannot be closed without a word (test/audit/verified-at-close.ts).
 
 let dataDir: string;
 let file: string;

@@ -7,7 +7,7 @@ import { Projector } from '../../src/read-models/projector.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
 import { until } from '../e2e/until.js';
 import { goldenLines, goldenStream } from '../golden/streams.js';
-import { storeOf } from '../replay/store-of.js';
+import { storeOf } from '../audit/store-of.js';
 
 const family = goldenStream('family.v1');
 const ofChild = goldenLines('family-child.v1');

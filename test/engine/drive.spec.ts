@@ -22,7 +22,7 @@ import {
   type Member,
   type Stamped,
 } from './bare-coordinator.js';
-import { redecide } from '../../src/replay/decide-again.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
 import { SeededPasskey } from './seeded-passkey.js';
 import { SteeredStore } from '../ledger/steered-store.js';
 import { until } from '../e2e/until.js';

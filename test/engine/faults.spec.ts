@@ -3,7 +3,7 @@ import { CoordinatorError } from '../../src/domain/errors.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
 import { BareCoordinator, organizationId, type Stamped } from './bare-coordinator.js';
-import { redecide } from '../../src/replay/decide-again.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
 import { SeededPasskey } from './seeded-passkey.js';
 import { SteeredStore, type Fault } from '../ledger/steered-store.js';
 

@@ -7,7 +7,7 @@ import { thisThread } from '../../src/fairness/turns.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { generateApiKeyPair, ManualClock, stampBody, type ApiKeyPair } from '../../src/testing/index.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
-import { redecide } from '../../src/replay/decide-again.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
 import { exchange, refusal } from '../e2e/exchange.js';
 import { until } from '../e2e/until.js';
 import { startBeside, type Beside } from './shared-store.js';

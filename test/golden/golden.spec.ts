@@ -9,8 +9,8 @@ import {
   type OrganizationEvent,
 } from '../../src/domain/organization/organization.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
-import { redecide } from '../../src/replay/decide-again.js';
-import { verifyVote } from '../../src/replay/verify-vote.js';
+import { redecide } from '../../src/audit/verify/decide-again.js';
+import { verifyVote } from '../../src/audit/verify/verify-vote.js';
 import { goldenLines, goldenNames, goldenState, goldenStream } from './streams.js';
 
 /** Maps as lists of [key, value], as the committed states have them. */

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { exportHistory, type ExportReport } from '../../src/replay/export-history.js';
-import { verifyHistory, type Verification } from '../../src/replay/verify.js';
+import { exportHistory, type ExportReport } from '../../src/audit/export/export-history.js';
+import { verifyHistory, type Verification } from '../../src/audit/verify/verify.js';
 import type { TestCoordinator } from '../../src/testing/index.js';
 
 export const registry = buildRegistry(activities);

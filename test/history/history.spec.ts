@@ -9,8 +9,8 @@ import { GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import { OrganizationLoader } from '../../src/ledger/load-organization.js';
 import { emptyTail, seal } from '../../src/ledger/seal.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { historyLimits, NotAHistory, readHistory, type HistoryEvent } from '../../src/replay/history-file.js';
-import { verifyHistory } from '../../src/replay/verify.js';
+import { historyLimits, NotAHistory, readHistory, type HistoryEvent } from '../../src/audit/export/history-file.js';
+import { verifyHistory } from '../../src/audit/verify/verify.js';
 import { importHistory, readImport } from '../../src/testing/import-history.js';
 import {
   type ActivityClient,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { memberKinds } from '../../src/replay/personal-members.js';
+import { memberKinds } from '../../src/audit/export/personal-members.js';
 import { fieldsOfShape } from '../../src/wire/json-schema.js';
 import { registry } from './exported.js';
 

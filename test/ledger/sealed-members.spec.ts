@@ -5,7 +5,7 @@ import { organizationStream } from '../../src/domain/organization/organization.j
 import { OrganizationLoader } from '../../src/ledger/load-organization.js';
 import { emptyTail, seal } from '../../src/ledger/seal.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { verifyHistory } from '../../src/replay/verify.js';
+import { verifyHistory } from '../../src/audit/verify/verify.js';
 
 const ids = ['11111111-0000-4000-8000-000000000000', '22222222-0000-4000-8000-000000000000'] as const;
 const [sealedOne, plainOne] = ids;

@@ -12,7 +12,7 @@ export const folders = {
     mutate: 'src/domain/policy',
     specs: [
       'test/domain/policy/!(editor-grammar).spec.ts',
-      'test/lab/@(lint-policies|lint-reach|minimal-approvers|policy-steps).spec.ts',
+      'test/audit/@(lint-policies|lint-reach|minimal-approvers|policy-steps).spec.ts',
       'test/activities/@(contract-interfaces|policies|private-keys|tags).spec.ts',
     ],
     least: 92,

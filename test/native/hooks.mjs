@@ -6,7 +6,7 @@ import { transformSync } from '@swc/core';
 
 const root = new URL('../../', import.meta.url).href;
 
-/** `src` is what is built of it; a module of `test` belongs to the spec that asks for it, whose number its URL keeps. */
+/** `src`, of a package as well, is what is built of it; a module of `test` belongs to the spec that asks for it, whose number its URL keeps. */
 export function resolve(specifier, context, next) {
   const { parentURL } = context;
   if (!parentURL?.startsWith(`${root}test/`)) return next(specifier, context);
@@ -14,7 +14,8 @@ export function resolve(specifier, context, next) {
   if (specifier === '@jest/globals') return found(new URL(`globals.mjs${search}`, import.meta.url));
   if (!/^\.{1,2}\//.test(specifier)) return next(specifier, context);
   const url = new URL(specifier, parentURL);
-  if (url.href.startsWith(`${root}src/`)) return found(new URL(url.href.slice(`${root}src/`.length), `${root}dist/`));
+  const source = /^((?:packages\/[\w-]+\/)?)src\/(.+)$/.exec(url.href.slice(root.length));
+  if (source) return found(new URL(`${source[1]}dist/${source[2]}`, root));
   if (!url.href.startsWith(`${root}test/`)) return next(specifier, context);
   url.pathname = url.pathname.replace(/\.js$/, '.ts');
   url.search = search;

@@ -15,15 +15,15 @@ import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { eventsFile } from '../../src/ledger/stores/open-event-store.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
-import { isChained } from '../../src/replay/checked-chains.js';
-import { SavedHeads } from '../../src/replay/saved-heads.js';
-import { verifyHistory } from '../../src/replay/verify.js';
+import { isChained } from '../../src/audit/verify/checked-chains.js';
+import { SavedHeads } from '../../src/audit/verify/saved-heads.js';
+import { verifyHistory } from '../../src/audit/verify/verify.js';
 import { CapturedMessages } from '../../src/testing/captured-messages.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { TypingUser } from '../cli/typed.js';
 import { isLong } from '../long.js';
-import { fill, golden, isDeciding, sealAgain, withVaults, type Event, type History } from '../replay/forged-history.js';
+import { fill, golden, isDeciding, sealAgain, withVaults, type Event, type History } from '../audit/forged-history.js';
 import { richHistory, seed } from './rich-history.js';
 
 // Every leaf of every kind of event of a rich history is changed to another plausible value, and the chain recomputed, as

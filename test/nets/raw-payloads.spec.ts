@@ -17,7 +17,7 @@ import { policyEnvironment } from '../../src/domain/policy/namespaces.js';
 import { resourceNamespaces } from '../../src/domain/policy/resource-namespaces.js';
 import type { AuthorizationRequest, Policy, PolicyUser } from '../../src/domain/policy/types.js';
 import { unsignedSolana } from '../../src/transactions/unsigned-solana.js';
-import { unsignedTron } from '../../src/transactions/unsigned-tron.js';
+import { unsignedTron } from '../../packages/analyze/src/trial/unsigned-tron.js';
 import { validate } from '../../src/wire/validate.js';
 import { Signers } from '../activities/signing/signers.js';
 import { isLong } from '../long.js';

@@ -4,7 +4,7 @@ import { clientSignature, codeOf } from '../e2e/one-time-codes.js';
 import { furnish, identities, sampleSettings, submitSamples } from '../e2e/samples.js';
 import { until } from '../e2e/until.js';
 import { WebhookReceiver } from '../e2e/webhook-receiver.js';
-import { byStream, type History } from '../replay/forged-history.js';
+import { byStream, type History } from '../audit/forged-history.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 
 const settings = {

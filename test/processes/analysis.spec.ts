@@ -1,13 +1,14 @@
 import { activities } from '../../src/activities/index.js';
-import { SolverProcess } from '../../src/cli/solver.js';
+import { SolverProcess } from '../../packages/analyze/src/solver.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import { Unreadable, type Policy } from '../../src/domain/policy/types.js';
-import { analysedActivities } from '../../src/lab/analysed-activities.js';
-import { analyse } from '../../src/lab/analysis.js';
-import type { AnalysisQuestion, AnalysisSubject, Solve } from '../../src/lab/analysis-subject.js';
-import { decodedNames } from '../../src/lab/smt-shape.js';
+import { analysedActivities } from '../../packages/analyze/src/analysed-activities.js';
+import { analyse } from '../../packages/analyze/src/analysis.js';
+import type { AnalysisQuestion, AnalysisSubject, Solve } from '../../packages/analyze/src/analysis-subject.js';
+import { decodedNames } from '../../packages/analyze/src/smt-shape.js';
 import { outputAddress } from '../../src/transactions/bitcoin-addresses.js';
-import { tronContracts, tronPermissionTypes, tronResources } from '../../src/transactions/unsigned-tron.js';
+import { tronPermissionTypes, tronResources } from '../../src/transactions/tron.js';
+import { tronContracts } from '../../packages/analyze/src/trial/unsigned-tron.js';
 import { policy, users } from '../domain/policy/generated.js';
 import { hashTypedData } from '../transactions/decoders.js';
 

@@ -51,11 +51,11 @@ function npm(cwd: string, ...args: readonly string[]) {
 /** What the package depends on, as the lock file has it and as npm would place it, so that npm need not fetch it. */
 async function placeDependencies(): Promise<void> {
   const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Readonly<Record<string, { readonly dev?: boolean; readonly devOptional?: boolean }>>;
+    packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>;
   };
   const isThere = (place: string): boolean => existsSync(join(root, place));
-  const places = Object.entries(lock.packages).flatMap(([place, { dev }]) =>
-    place.startsWith('node_modules/') && !dev && isThere(place) ? [place] : [],
+  const places = Object.entries(lock.packages).flatMap(([place, { dev, link }]) =>
+    place.startsWith('node_modules/') && !dev && !link && isThere(place) ? [place] : [],
   );
   const outermost = places.filter((place) => place.lastIndexOf('node_modules/') === 0);
   for (const place of outermost) {
@@ -418,7 +418,9 @@ test(
       const tour = promisify(execFile)('npx', [...countersign, 'tour'], { cwd: project, timeout: 2 * limitMs });
       const { stdout } = await tour;
       // The tour goes on without what is not installed with it.
-      expect(stdout).toMatch(/Could one of them ever sign alone\?[^]+not here: analyze needs the solver Z3/);
+      expect(stdout).toMatch(
+        /Could one of them ever sign alone\?[^]+not here: analyze needs the package `countersign-analyze`/,
+      );
       expect(stdout).toContain('That was it.');
     } finally {
       const gone = once(server, 'close');
@@ -433,14 +435,14 @@ test(
 );
 
 test(
-  'without z3-solver, `countersign policies analyze` says how to install it',
+  'without countersign-analyze, `countersign policies analyze` says how to install it',
   async () => {
     const folder = join(root, 'examples', 'policies', 'treasury');
     expect(await run(join('node_modules', '.bin', 'countersign'), 'policies', 'analyze', folder)).toEqual({
       code: 2,
       output:
-        'error: analyze needs the solver Z3, which is not installed with countersign: run `npm install z3-solver@^5.2.0` where ' +
-        'countersign is installed\n',
+        'error: analyze needs the package `countersign-analyze`, which is not installed: pack it with `npm pack --workspace ' +
+        'countersign-analyze` in a clone of the repository, and run `npm install <tarball>` where countersign is installed\n',
     });
   },
   limitMs + 10_000,

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { makers } from '../../src/cli/trial/trial-parameters.js';
+import { makers } from '../../packages/analyze/src/trial/trial-parameters.js';
 import { TypingUser } from '../cli/typed.js';
 
 // The solver and a coordinator of its own: a minute on a machine with other work to do, and then some.

@@ -9,13 +9,18 @@ import { base58 } from '@scure/base';
 import { Psbt } from 'bitcoinjs-lib';
 import { Interface, Transaction } from 'ethers';
 import { TronWeb, utils } from 'tronweb';
-import { unsignedBitcoin } from '../../src/transactions/unsigned-bitcoin.js';
-import { callData, selectorOf, signatureOf, type CallParameter } from '../../src/transactions/unsigned-call.js';
+import { unsignedBitcoin } from '../../packages/analyze/src/trial/unsigned-bitcoin.js';
+import {
+  callData,
+  selectorOf,
+  signatureOf,
+  type CallParameter,
+} from '../../packages/analyze/src/trial/unsigned-call.js';
 import { unsignedEthereum } from '../../src/transactions/unsigned-ethereum.js';
-import { BorshWriter } from '../../src/transactions/unsigned-instruction.js';
+import { BorshWriter } from '../../packages/analyze/src/trial/unsigned-instruction.js';
 import { CannotBeWritten } from '../../src/transactions/unsigned-refusals.js';
 import { unsignedSolana } from '../../src/transactions/unsigned-solana.js';
-import { unsignedTron } from '../../src/transactions/unsigned-tron.js';
+import { unsignedTron } from '../../packages/analyze/src/trial/unsigned-tron.js';
 
 const address = `0x${'ab'.repeat(20)}`;
 const tuple = (name: string, type: string, ...components: CallParameter[]): CallParameter => ({

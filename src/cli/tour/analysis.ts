@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { analysisPackage } from '../analysis-package.js';
 import { BadUsage } from '../bad-usage.js';
-import { analyzeFolder } from '../policy-analysis.js';
 import type { Terminal } from '../terminal.js';
 import type { Stage } from './stage.js';
 
@@ -41,7 +41,7 @@ export async function analysed({ title, say, note, green, red }: Stage, terminal
   try {
     await writeFile(join(folder, 'policies.yaml'), policies);
     await writeFile(join(folder, 'tour.analysis.yaml'), questions);
-    const { json } = await analyzeFolder(terminal, folder, { limit: '30' });
+    const { json } = await (await analysisPackage()).analyzeFolder(terminal, folder, { limit: '30' });
     for (const { name, expected, got, execution } of (json as Answers).questions) {
       const isExecuted = execution?.outcome === 'executed';
       say(`   ${name}: ${(got === expected ? green : red)(got)}${isExecuted ? ', and executed in a coordinator' : ''}`);

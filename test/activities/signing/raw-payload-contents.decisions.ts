@@ -10,7 +10,7 @@ import { signRawPayloads } from '../../../src/activities/signing/sign-raw-payloa
 import { signTransaction } from '../../../src/activities/signing/sign-transaction.js';
 import { Doubt, type PolicyValue } from '../../../src/domain/policy/types.js';
 import { unsignedSolana } from '../../../src/transactions/unsigned-solana.js';
-import { unsignedTron } from '../../../src/transactions/unsigned-tron.js';
+import { unsignedTron } from '../../../packages/analyze/src/trial/unsigned-tron.js';
 import { Signers } from './signers.js';
 
 type Key = 'ethereum' | 'taproot' | 'spark' | 'solana' | 'p256';

@@ -1,6 +1,6 @@
 import { emptyOrganization } from '../../../src/domain/organization/organization.js';
 import { nothing, put, remove } from '../../../src/domain/organization/slices.js';
-import { keptState } from '../../../src/replay/fold-to.js';
+import { keptState } from '../../../src/audit/timeline/fold-to.js';
 
 const tag = (tagId: string) => ({ tagId, tagName: tagId, createdAt: 0, updatedAt: 0 });
 
