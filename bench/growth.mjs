@@ -3,7 +3,7 @@
  * cost over size, both as logarithms. 0 is constant, 1 is linear. The requests are stamped and go over HTTP to a coordinator on the
  * durable SQLite store; policies and approvers are what `bench/policies.mjs` and `bench/approvers.mjs` say. Ends with 1 where
  * what is to be constant grows with an exponent over 0.15, or anything over 1.15. `node bench/growth.mjs [smallest history in
- * activities]`, or `--quick` to see that it runs; steps and statements are counted by `test/engine/request-costs.spec.ts`.
+ * activities]`, or `--quick` to see that it runs; steps and statements are counted by `test/coordinator/request-costs.spec.ts`.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

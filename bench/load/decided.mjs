@@ -4,7 +4,7 @@ import { fingerprintOf } from '../../dist/stamps/fingerprint.js';
 import { activityVersion, buildRegistry, newestIntent } from '../../dist/decide/registry.js';
 import { resolveCaller } from '../../dist/decide/resolve-caller.js';
 import { decideSubmit } from '../../dist/decide/submit.js';
-import { applyAndSeal } from '../../dist/engine/apply-and-seal.js';
+import { applyAndSeal } from '../../dist/coordinator/apply-and-seal.js';
 import { derivedId } from '../../dist/ledger/ids.js';
 
 /** Events of an activity that renames a user. */

@@ -1,6 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { AuthProxyModule } from '../auth-proxy/auth-proxy.module.js';
-import { SweepsModule } from '../engine/sweeps.module.js';
+import { SweepsModule } from '../coordinator/sweeps.module.js';
 import { HttpModule } from '../http/http.module.js';
 import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { WorldModule, type World } from './world.module.js';

@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { REGISTRY, type Registry } from '../decide/registry.js';
 import { findSilentPolicies } from '../decide/silent-policies.js';
-import { Children } from '../engine/children.js';
+import { Children } from '../coordinator/children.js';
 import type { Rows } from '../read-models/database.js';
 import { policiesAfter } from '../read-models/policies.js';
 

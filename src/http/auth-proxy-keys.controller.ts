@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Controller, HttpCode, Inject, Post, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { AuthProxies } from '../engine/auth-proxies.js';
+import { AuthProxies } from '../coordinator/auth-proxies.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { rawBody } from '../stamps/stamp.guard.js';

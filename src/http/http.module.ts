@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
-import { AuthProxiesModule } from '../engine/auth-proxies.module.js';
-import { EngineModule } from '../engine/engine.module.js';
+import { AuthProxiesModule } from '../coordinator/auth-proxies.module.js';
+import { CoordinatorModule } from '../coordinator/coordinator.module.js';
+import { QueriesModule } from '../queries/queries.module.js';
 import { KeyringModule } from '../keyring/keyring.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ReadGuard, StampGuard } from '../stamps/stamp.guard.js';
@@ -20,7 +21,7 @@ import { WellKnownController } from './well-known.controller.js';
 
 /** Everything that a coordinator serves over HTTP, except the auth proxy's own paths. */
 @Module({
-  imports: [EngineModule, AuthProxiesModule, KeyringModule, ReadModelsModule, MetricsModule],
+  imports: [CoordinatorModule, QueriesModule, AuthProxiesModule, KeyringModule, ReadModelsModule, MetricsModule],
   controllers: [
     AuthProxyKeysController,
     SubmitController,

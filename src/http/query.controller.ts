@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { Controller, HttpCode, Inject, Param, Post, Req, Res, UseGuards } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RunQuery } from '../engine/run-query.js';
+import { RunQuery } from '../queries/run-query.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { queries } from '../read-models/index.js';
 import { rawBody, ReadGuard } from '../stamps/stamp.guard.js';

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { networksOf } from '../rate-limits/caller.js';
 import { KeyedLimit } from '../rate-limits/keyed-limit.js';
-import type { OnKnown } from '../engine/read-submit.js';
+import type { OnKnown } from '../coordinator/read-submit.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 
 interface Limit {

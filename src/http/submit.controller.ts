@@ -1,10 +1,10 @@
 import { Controller, HttpCode, Inject, Param, Post, Req, Res, UseGuards } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sizeOf, type ActivityResponse } from '../engine/activity-responses.js';
+import { sizeOf, type ActivityResponse } from '../coordinator/activity-responses.js';
 import { REGISTRY, isVote, type Registry } from '../decide/registry.js';
-import { CastVote } from '../engine/cast-vote.js';
-import { SubmitActivity } from '../engine/submit-activity.js';
+import { CastVote } from '../coordinator/cast-vote.js';
+import { SubmitActivity } from '../coordinator/submit-activity.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { senderPath } from '../fairness/fair-queue.js';
 import { rawBody, StampGuard, turnOfLarge } from '../stamps/stamp.guard.js';

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Term } from '../engine/lease-term.js';
+import type { Term } from '../lease/lease-term.js';
 import type { Clock } from '../ports/clock.js';
 import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import type { WebhookEndpoint } from '../domain/organization/webhook-endpoints.js';

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { EngineModule } from '../engine/engine.module.js';
+import { CoordinatorModule } from '../coordinator/coordinator.module.js';
 import { KeyringModule } from '../keyring/keyring.module.js';
 import { MetricsModule } from '../metrics/metrics.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
@@ -7,7 +7,7 @@ import { WebhookDispatcher } from './dispatcher.js';
 
 /** Webhook deliveries. */
 @Module({
-  imports: [EngineModule, KeyringModule, ReadModelsModule, MetricsModule],
+  imports: [CoordinatorModule, KeyringModule, ReadModelsModule, MetricsModule],
   providers: [WebhookDispatcher],
   exports: [WebhookDispatcher],
 })

@@ -1,5 +1,5 @@
 import type { StateAnswer, StateQuestion } from '../../src/read-models/states.js';
-import { queryTasks } from '../engine/query-tasks.js';
+import { queryTasks } from '../coordinator/query-tasks.js';
 import { stateOf } from '../e2e/until.js';
 import { moduleFile } from '../threads/module-file.js';
 import { stateSteps } from '../../src/audit/timeline/query-states.js';

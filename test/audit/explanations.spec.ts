@@ -8,7 +8,7 @@ import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { PartProofShape, ProofAnswer, ProofQuestion } from '../../src/read-models/explanations.js';
 import { eventOf, isDeciding } from '../../src/audit/verify/deciding-events.js';
 import { payFolding } from '../../src/audit/timeline/fold-cost.js';
-import { queryTasks } from '../engine/query-tasks.js';
+import { queryTasks } from '../coordinator/query-tasks.js';
 import { longStream } from './long-stream.js';
 import { storeWith } from './streams-store.js';
 import { goldenNames, goldenNamesOf, goldenStream } from '../golden/streams.js';

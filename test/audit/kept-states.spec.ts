@@ -9,7 +9,7 @@ import { nothingLoaded, type LoadedOrganization } from '../../src/ledger/loaded-
 import type { Point, StateAnswer, StateQuestion } from '../../src/read-models/states.js';
 import { CachedStates, usualBounds, type StateBounds } from '../../src/audit/timeline/cached-states.js';
 import { put } from '../../src/domain/organization/slices.js';
-import { queryTasks } from '../engine/query-tasks.js';
+import { queryTasks } from '../coordinator/query-tasks.js';
 
 /** Events between two states that are kept. */
 const every = 10;

@@ -1,5 +1,5 @@
 import type { LintSubject } from '../../src/audit/lint/lint-subject.js';
-import { queryTasks } from '../engine/query-tasks.js';
+import { queryTasks } from '../coordinator/query-tasks.js';
 import { moduleFile } from '../threads/module-file.js';
 
 const subject: LintSubject = {

@@ -6,7 +6,7 @@ import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import type { ReasonsAnswer, ReasonsQuestion } from '../../src/read-models/reasons.js';
 import { eventOf, isDeciding } from '../../src/audit/verify/deciding-events.js';
 import { explainDecisions, reasonsSteps, stepsForOthers } from '../../src/audit/explain/explain-decisions.js';
-import { queryTasks } from '../engine/query-tasks.js';
+import { queryTasks } from '../coordinator/query-tasks.js';
 import { moduleFile } from '../threads/module-file.js';
 import { longStream } from './long-stream.js';
 import { storeWith } from './streams-store.js';

@@ -15,7 +15,7 @@ import { TypingUser } from '../cli/typed.js';
 import { refusal } from '../e2e/exchange.js';
 import { aPolicy } from '../activities/facts.js';
 import { renamed, streamOf } from './long-stream.js';
-import { queryTasks } from '../engine/query-tasks.js';
+import { queryTasks } from '../coordinator/query-tasks.js';
 import { storeOf } from './store-of.js';
 
 type Answer = ResponseOf<'what_if'>;

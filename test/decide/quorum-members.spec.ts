@@ -1,7 +1,7 @@
 import { metered } from '../../src/decide/decision-context.js';
 import { askedBySubmit, waitsFor } from '../../src/decide/explain.js';
 import type { Organization } from '../../src/domain/organization/organization.js';
-import { BareCoordinator, organizationId, type Member } from '../engine/bare-coordinator.js';
+import { BareCoordinator, organizationId, type Member } from '../coordinator/bare-coordinator.js';
 
 // A member's contacts and credentials are changed on the member's own authority, or the root quorum's, whatever policies allow.
 

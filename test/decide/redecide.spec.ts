@@ -9,9 +9,9 @@ import { BrokenChain, GENESIS_HASH, verifyChain } from '../../src/ledger/chain.j
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { readModels } from '../../src/read-models/index.js';
-import { organizationId, runnerOn, type BareCoordinator } from '../engine/bare-coordinator.js';
+import { organizationId, runnerOn, type BareCoordinator } from '../coordinator/bare-coordinator.js';
 import { redecide } from '../../src/audit/verify/decide-again.js';
-import { play, stories, type Played } from '../engine/story.js';
+import { play, stories, type Played } from '../coordinator/story.js';
 import { verifyVote } from '../../src/audit/verify/verify-vote.js';
 import { isLong } from '../long.js';
 

@@ -7,7 +7,7 @@ import type { OrganizationEvent } from '../../src/domain/organization/organizati
 import { aRootQuorum } from '../activities/facts.js';
 import { id } from '../activities/given.js';
 import { aVoter, OneActivity, voterId } from './one-activity.js';
-import { testRegistry } from '../engine/test-verbs.js';
+import { testRegistry } from '../coordinator/test-verbs.js';
 import { isLong } from '../long.js';
 
 /** Elections that are drawn for a test. */

@@ -12,8 +12,8 @@ import {
   type BareOptions,
   type Member,
   type Stamped,
-} from '../engine/bare-coordinator.js';
-import { SeededPasskey } from '../engine/seeded-passkey.js';
+} from '../coordinator/bare-coordinator.js';
+import { SeededPasskey } from '../coordinator/seeded-passkey.js';
 
 const rename = 'ACTIVITY_TYPE_UPDATE_USER_NAME';
 const approve = 'ACTIVITY_TYPE_APPROVE_ACTIVITY';

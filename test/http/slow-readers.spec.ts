@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { responseCapacity } from '../../src/engine/response-capacity.js';
+import { responseCapacity } from '../../src/queries/response-capacity.js';
 import { organizationPath } from '../../src/fairness/fair-queue.js';
 import { followReader } from '../../src/http/slow-readers.js';
 

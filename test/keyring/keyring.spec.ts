@@ -8,7 +8,7 @@ import {
 import type { Curve } from '../../src/domain/key-formats.js';
 import { privateKeySecret } from '../../src/domain/organization/signing-keys.js';
 import { translateMnemonic, parseMnemonic } from '../../src/keyring/mnemonic.js';
-import { preparePorts } from '../engine/prepare-ports.js';
+import { preparePorts } from '../coordinator/prepare-ports.js';
 import { unwipedCopies } from './copies.js';
 
 const { keyring, keys } = await preparePorts();

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { decryptCredentialBundle, encryptOtpCodeToBundle } from '@turnkey/crypto';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { preparePorts } from '../engine/prepare-ports.js';
+import { preparePorts } from '../coordinator/prepare-ports.js';
 import { publicKeyOf, uncompressPublicKey } from '../../src/keyring/curves.js';
 import { openKeyring } from '../../src/keyring/open-keyring.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';

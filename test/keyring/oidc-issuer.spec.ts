@@ -4,7 +4,7 @@ import { publicKeyOf } from '../../src/keyring/curves.js';
 import { openCredentialBundle } from '../../src/keyring/hpke.js';
 import { InstallationKeys } from '../../src/keyring/installation-keys.js';
 import { OidcIssuer } from '../../src/keyring/oidc-issuer.js';
-import { preparePorts } from '../engine/prepare-ports.js';
+import { preparePorts } from '../coordinator/prepare-ports.js';
 import { unwipedCopies } from './copies.js';
 
 const store = new InMemoryEventStore();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { encryptOnRampSecret } from '@turnkey/crypto';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { preparePorts } from '../engine/prepare-ports.js';
+import { preparePorts } from '../coordinator/prepare-ports.js';
 
 const { keys, onRampSecrets, vault } = await preparePorts();
 const organizationId = randomUUID();

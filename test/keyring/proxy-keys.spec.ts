@@ -3,7 +3,7 @@ import { ProxyKeys } from '../../src/keyring/proxy-keys.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { apiKeyPairFromPrivate, stampBody } from '../../src/stamps/sign.js';
 import { SeededRandomness } from '../../src/testing/index.js';
-import { preparePorts } from '../engine/prepare-ports.js';
+import { preparePorts } from '../coordinator/prepare-ports.js';
 
 const { vault } = await preparePorts(new InMemoryEventStore());
 // Not drawn anew: a signature that is shorter than most is one in a hundred.

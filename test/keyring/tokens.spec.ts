@@ -3,7 +3,7 @@ import { p256 } from '@noble/curves/nist.js';
 import { verifyOtpVerificationToken, verifySessionJwtSignature } from '@turnkey/crypto';
 import fc from 'fast-check';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { preparePorts } from '../engine/prepare-ports.js';
+import { preparePorts } from '../coordinator/prepare-ports.js';
 
 const { keys, tokens } = await preparePorts();
 const now = Date.UTC(2026, 0, 1);

@@ -1,7 +1,7 @@
 import type { EventReader, RecordedEvent } from '../../src/ledger/event-store.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { eventRuns } from '../../src/ledger/event-runs.js';
-import { queryTasks } from '../engine/query-tasks.js';
+import { queryTasks } from '../coordinator/query-tasks.js';
 import { longStream } from '../audit/long-stream.js';
 
 type Store = Pick<EventReader, 'read' | 'head'>;

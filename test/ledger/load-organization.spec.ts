@@ -3,7 +3,7 @@ import { organizationStream } from '../../src/domain/organization/organization.j
 import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
-import { BareCoordinator, organizationId, startedAt, type Member } from '../engine/bare-coordinator.js';
+import { BareCoordinator, organizationId, startedAt, type Member } from '../coordinator/bare-coordinator.js';
 import { thisThread } from '../../src/fairness/turns.js';
 import { SteeredStore } from './steered-store.js';
 import { until } from '../e2e/until.js';

@@ -10,9 +10,9 @@ import { piecesOf } from '../../src/ledger/snapshot-pieces.js';
 import { Snapshots, snapshotVersion } from '../../src/ledger/snapshots.js';
 import type { EventStore, RecordedEvent } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { BareCoordinator, organizationId } from '../engine/bare-coordinator.js';
+import { BareCoordinator, organizationId } from '../coordinator/bare-coordinator.js';
 import { SteeredStore } from './steered-store.js';
-import { play, stories } from '../engine/story.js';
+import { play, stories } from '../coordinator/story.js';
 import { remove } from '../../src/domain/organization/slices.js';
 import { isLong } from '../long.js';
 

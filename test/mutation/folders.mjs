@@ -22,7 +22,7 @@ export const folders = {
     specs: [
       'test/decide/*.spec.ts',
       'test/activities/*.spec.ts',
-      'test/engine/@(attempts|requests|sub-organizations).spec.ts',
+      'test/coordinator/@(attempts|requests|sub-organizations).spec.ts',
       'test/e2e/@(consensus|explained|invitations|quorum-members|requests|sub-organizations).spec.ts',
     ],
     least: 88,

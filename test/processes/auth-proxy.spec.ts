@@ -15,7 +15,7 @@ afterEach(() => installation.remove());
 const recorder = fileURLToPath(new URL('record-modules.mjs', import.meta.url));
 /** Rooms of a coordinator, but for the errors of the store's port and what verifies stamps, and packages that only it uses. */
 const coordinators =
-  /\/dist\/(?:activities|decide|delivery|engine|keyring(?!\/(?:secp256k1|curve-orders)\.js)|ledger(?!\/(?:event-store|unreadable-organizations)\.js)|oidc|proofs|read-models|audit|vault|webhooks)\/.*|\/node_modules\/(?:libsql|@eventstore|@nestjs\/cqrs|xstate)\/.*/g;
+  /\/dist\/(?:activities|decide|delivery|coordinator|keyring(?!\/(?:secp256k1|curve-orders)\.js)|ledger(?!\/(?:event-store|unreadable-organizations)\.js)|lease|oidc|proofs|queries|read-models|audit|vault|webhooks)\/.*|\/node_modules\/(?:libsql|@eventstore|@nestjs\/cqrs|xstate)\/.*/g;
 
 const call = (url: string, configId: string) =>
   exchange(`${url}/v1/wallet_kit_config`, {

@@ -7,7 +7,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
-import { Lease } from '../../dist/engine/lease.js';
+import { Lease } from '../../dist/lease/lease.js';
 import { EventStoreDbEventStore } from '../../dist/ledger/stores/event-store-db/event-store-db.js';
 import { StoreUnavailable } from '../../dist/ledger/event-store.js';
 

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Lease } from '../../src/engine/lease.js';
+import { Lease } from '../../src/lease/lease.js';
 import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
 import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
-import { untilEnd } from '../engine/lease-world.js';
+import { untilEnd } from '../coordinator/lease-world.js';
 
 const program = new URL('lease-holder.mjs', import.meta.url).pathname;
 /** Long enough for a busy machine to renew in time; where it does not, the lease changes hands once more. */

@@ -1,6 +1,6 @@
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
-import { queryTasks } from '../engine/query-tasks.js';
+import { queryTasks } from '../coordinator/query-tasks.js';
 import { stateOf } from '../e2e/until.js';
 
 function event(stream: string, revision: number, text = ''): RecordedEvent {

@@ -9,7 +9,7 @@ import { derivedId } from '../../src/ledger/ids.js';
 import { projectIntoFile } from '../../src/read-models/projecting.js';
 import { anOrganization, aUser } from '../activities/facts.js';
 import { id } from '../activities/given.js';
-import { runnerOn } from '../engine/bare-coordinator.js';
+import { runnerOn } from '../coordinator/bare-coordinator.js';
 
 let folder: string;
 beforeEach(async () => {

@@ -2,7 +2,7 @@ import { enableAuthProxy } from '../../../src/activities/auth-proxy/enable-auth-
 import { buildRegistry, isVote } from '../../../src/decide/registry.js';
 import { activities } from '../../../src/activities/index.js';
 import { authorize } from '../../../src/domain/policy/authorize.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization, publicKeyOf } from '../facts.js';
 import { given, id } from '../given.js';
 import { enabledProxy } from './facts.js';

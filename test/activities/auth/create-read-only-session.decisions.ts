@@ -1,6 +1,6 @@
 import { createReadOnlySession } from '../../../src/activities/auth/create-read-only-session.js';
 import { readSessionOf } from '../../../src/domain/read-session.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization, aUser } from '../facts.js';
 import { given, id } from '../given.js';
 

@@ -1,6 +1,6 @@
 import { createReadWriteSession } from '../../../src/activities/auth/create-read-write-session.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anApiKey, anOrganization, aUser, publicKeyOf } from '../facts.js';
 import { given, id, usualLimits } from '../given.js';
 import { lifted } from '../lifted.js';

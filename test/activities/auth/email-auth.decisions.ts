@@ -1,7 +1,7 @@
 import { decryptCredentialBundle } from '@turnkey/crypto';
 import { emailAuth } from '../../../src/activities/auth/email-auth.js';
 import { apiKeyPairFromPrivate } from '../../../src/stamps/sign.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anApiKey, anOrganization, aUser, publicKeyOf } from '../facts.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';

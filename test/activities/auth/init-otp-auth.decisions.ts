@@ -1,6 +1,6 @@
 import { initOtpAuth } from '../../../src/activities/auth/init-otp-auth.js';
 import { OtpParams } from '../../../src/activities/auth/otp-params.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization, aUser } from '../facts.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';

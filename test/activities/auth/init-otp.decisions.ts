@@ -1,7 +1,7 @@
 import { initOtp } from '../../../src/activities/auth/init-otp.js';
 import type { OtpParams } from '../../../src/activities/auth/otp-params.js';
 import { validate } from '../../../src/wire/validate.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization, aUser } from '../facts.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';

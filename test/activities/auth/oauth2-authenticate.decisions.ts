@@ -1,5 +1,5 @@
 import { oauth2Authenticate } from '../../../src/activities/auth/oauth2-authenticate.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization, publicKeyOf } from '../facts.js';
 import { given, id } from '../given.js';
 

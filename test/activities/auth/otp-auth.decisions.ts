@@ -1,7 +1,7 @@
 import { decryptCredentialBundle } from '@turnkey/crypto';
 import { otpAuth } from '../../../src/activities/auth/otp-auth.js';
 import { apiKeyPairFromPrivate } from '../../../src/stamps/sign.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anApiKey, anOrganization, aUser, publicKeyOf } from '../facts.js';
 import { given, id } from '../given.js';
 import { anOtp, contextOf, decidedAt, ended, failedGuess, feature, rightHash, wrongHash } from './otp-facts.js';

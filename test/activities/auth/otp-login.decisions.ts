@@ -3,7 +3,7 @@ import { otpLogin } from '../../../src/activities/auth/otp-login.js';
 import type { VerificationClaims } from '../../../src/ports/tokens.js';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { apiKeyPairFromPrivate } from '../../../src/stamps/sign.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { claimsOf, clientSignature } from '../../e2e/one-time-codes.js';
 import { anApiKey, anOrganization, aUser, publicKeyOf } from '../facts.js';
 import { given, id } from '../given.js';

@@ -1,7 +1,7 @@
 import { encryptOtpCodeToBundle, verifyOtpVerificationToken } from '@turnkey/crypto';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { verifyOtp } from '../../../src/activities/auth/verify-otp.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization, publicKeyOf } from '../facts.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';

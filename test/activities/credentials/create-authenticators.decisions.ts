@@ -4,7 +4,7 @@ import { verifyRegistration } from '../../../src/stamps/webauthn.js';
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anOrganization, aPasskey, aRegistration, aUser } from '../facts.js';
 import { emptyOrganization } from '../../../src/domain/organization/organization.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { given, id, usualLimits } from '../given.js';
 import { lifted } from '../lifted.js';
 

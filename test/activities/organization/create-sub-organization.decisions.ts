@@ -11,7 +11,7 @@ import {
 } from '../../../src/domain/organization/organization.js';
 import { InMemoryEventStore } from '../../../src/ledger/stores/in-memory.js';
 import { generateApiKeyPair, SeededRandomness, type ApiKeyPair } from '../../../src/testing/index.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { clientSignature } from '../../e2e/one-time-codes.js';
 import { claimsOf, noon, pairFor, publishedKey, sign, startIssuer, verifierAt } from '../../oidc/issuer.js';
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';

@@ -11,7 +11,7 @@ import { addressOf } from '../../../src/keyring/addresses.js';
 import { publicKeyOf } from '../../../src/keyring/curves.js';
 import type { OpenKeyring } from '../../../src/keyring/open-keyring.js';
 import { plain } from '../../transactions/plain.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization } from '../facts.js';
 import { given, id, usualLimits } from '../given.js';
 

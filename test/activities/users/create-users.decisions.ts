@@ -4,7 +4,7 @@ import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anApiKey, anOrganization, aRegistration, aUser, aUserTag, publicKeyOf } from '../facts.js';
 import { emptyOrganization } from '../../../src/domain/organization/organization.js';
 import type { VerifiedRegistration } from '../../../src/ports/passkeys.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { given, id, usualLimits } from '../given.js';
 import { lifted } from '../lifted.js';
 

@@ -1,7 +1,7 @@
 import { updateUserPhoneNumber } from '../../../src/activities/users/update-user-phone-number.js';
 import type { VerificationClaims } from '../../../src/ports/tokens.js';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { contextOf, someClaims } from '../auth/otp-facts.js';
 import { anOrganization, aUser } from '../facts.js';
 import { given, id } from '../given.js';

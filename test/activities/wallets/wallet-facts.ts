@@ -3,7 +3,7 @@ import { validate } from '../../../src/wire/validate.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import type { AccountFacts } from '../../../src/domain/organization/wallets.js';
 import { sealMessage } from '../../../src/keyring/hpke.js';
-import { preparePorts } from '../../engine/prepare-ports.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization, aUser } from '../facts.js';
 import { id, usualLimits } from '../given.js';
 

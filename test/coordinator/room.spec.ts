@@ -1,4 +1,4 @@
-import { WriterPauses } from '../../src/engine/writer-pauses.js';
+import { WriterPauses } from '../../src/coordinator/writer-pauses.js';
 
 /** Writes for as long as a stretch lasts, a second. */
 function writesLong(room: WriterPauses, organizationId: string, tookMs: number): void {

@@ -30,13 +30,13 @@ import type { ReasonsAnswer, ReasonsQuestion } from '../read-models/reasons.js';
 import type { StateAnswer, StateQuestion } from '../read-models/states.js';
 import type { WhatIfQuestion, WhatIfResponse } from '../read-models/what-if.js';
 import { activityEnvelope, type ActivityEnvelope } from '../wire/envelope.js';
-import { hypothetical, sessionRefused } from './dry-run.js';
-import type { Driver } from './execute-activity.js';
+import { hypothetical, sessionRefused } from '../coordinator/dry-run.js';
+import type { Driver } from '../coordinator/execute-activity.js';
 import type { QueryReaders, QueryRequest } from './query-readers.js';
 import type { QueryTasks } from './query-tasks.js';
 import { responseCapacity, smallResponse } from './response-capacity.js';
-import type { Rights } from './rights-and-texts.js';
-import type { Unread } from './voting-rights.js';
+import type { Rights } from '../coordinator/rights-and-texts.js';
+import type { Unread } from '../coordinator/voting-rights.js';
 
 export interface QueryScopePorts {
   readonly registry: Registry;

@@ -1,6 +1,6 @@
 import { toFunctionSelector } from 'viem';
-import { coordinatorTasks, type PoolOfTasks } from '../../src/engine/query-tasks.js';
-import { ReadingTasks } from '../../src/engine/reading-tasks.js';
+import { coordinatorTasks, type PoolOfTasks } from '../../src/coordinator/coordinator-pool.js';
+import { ReadingTasks } from '../../src/coordinator/reading-tasks.js';
 import { TaskPool } from '../../src/threads/task-pool.js';
 import { notApplicable, Unreadable } from '../../src/domain/policy/types.js';
 import { organizationPath, type QueuePath } from '../../src/fairness/fair-queue.js';

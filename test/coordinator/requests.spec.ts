@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Stamp } from '../../src/stamps/stamp.js';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
-import { readSubmit } from '../../src/engine/read-submit.js';
+import { readSubmit } from '../../src/coordinator/read-submit.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 
 const maxAgeMs = 3_600_000;

@@ -1,4 +1,5 @@
-import { coordinatorTasks, QueryTasks, type PoolOfTasks } from '../../src/engine/query-tasks.js';
+import { coordinatorTasks, type PoolOfTasks } from '../../src/coordinator/coordinator-pool.js';
+import { QueryTasks } from '../../src/queries/query-tasks.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { readModels } from '../../src/read-models/index.js';
 import { Projector } from '../../src/read-models/projector.js';

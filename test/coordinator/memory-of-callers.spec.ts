@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { DenialLog } from '../../src/engine/denials.js';
-import type { SubmitRequest } from '../../src/engine/read-submit.js';
+import { DenialLog } from '../../src/coordinator/denials.js';
+import type { SubmitRequest } from '../../src/coordinator/read-submit.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ActivityResponse } from '../../src/engine/activity-responses.js';
+import type { ActivityResponse } from '../../src/coordinator/activity-responses.js';
 import type { OrganizationView } from '../../src/domain/organization/organization.js';
 import { generateApiKeyPair } from '../../src/stamps/sign.js';
 import { SeededRandomness } from '../../src/testing/deterministic.js';

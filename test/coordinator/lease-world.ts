@@ -8,8 +8,8 @@ import {
   type Subscription,
 } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
-import { Lease } from '../../src/engine/lease.js';
-import type { MonotonicTime, Term } from '../../src/engine/lease-term.js';
+import { Lease } from '../../src/lease/lease.js';
+import type { MonotonicTime, Term } from '../../src/lease/lease-term.js';
 
 interface Timer {
   readonly due: number;

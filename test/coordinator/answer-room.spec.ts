@@ -1,4 +1,4 @@
-import { responseCapacity } from '../../src/engine/response-capacity.js';
+import { responseCapacity } from '../../src/queries/response-capacity.js';
 import type { Slot } from '../../src/fairness/fair-slots.js';
 import { organizationPath, strangersPath, type QueuePath } from '../../src/fairness/fair-queue.js';
 

@@ -1,5 +1,5 @@
 import { claimStream } from '../../src/domain/organization/claims.js';
-import { ClaimRecorder } from '../../src/engine/claim-recorder.js';
+import { ClaimRecorder } from '../../src/coordinator/claim-recorder.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { claimsModel, dueClaims } from '../../src/read-models/claims.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';

@@ -1,8 +1,8 @@
-import { OrganizationQueue } from '../../src/engine/organization-queue.js';
+import { OrganizationQueue } from '../../src/coordinator/organization-queue.js';
 import { senderPath, type QueuePath, type Sender } from '../../src/fairness/fair-queue.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PreparePorts } from '../../src/ports/prepare.js';
-import type { ActivityResponse } from '../../src/engine/activity-responses.js';
+import type { ActivityResponse } from '../../src/coordinator/activity-responses.js';
 import { foundOrganization } from '../../src/decide/found-organization.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { mainThreadSteps } from '../../src/domain/steps.js';

@@ -30,11 +30,8 @@ import { OrganizationLookup } from './organization-lookup.js';
 import { OrganizationsModule } from './organizations.module.js';
 import { PreparationPorts } from './preparation-ports.js';
 import { PrepareModule } from './prepare.module.js';
-import { QueryReaders } from './query-readers.js';
-import { CoordinatorPool, QueryTasks } from './query-tasks.js';
-import { ReadSessions } from './read-sessions.js';
+import { CoordinatorPool } from './coordinator-pool.js';
 import { ReadingTasks } from './reading-tasks.js';
-import { RunQueryHandler } from './run-query.js';
 import { SubmitActivityHandler } from './submit-activity.js';
 
 const VOTES_WANTED = Symbol('VotesWanted');
@@ -55,7 +52,6 @@ const VOTES_WANTED = Symbol('VotesWanted');
     { provide: REGISTRY, useValue: buildRegistry(activities) },
     CoordinatorPool,
     ReadingTasks,
-    QueryTasks,
     DenialLog,
     {
       provide: VOTES_WANTED,
@@ -126,12 +122,9 @@ const VOTES_WANTED = Symbol('VotesWanted');
     },
     ActivityResponses,
     OrganizationLookup,
-    ReadSessions,
-    QueryReaders,
     SubmitActivityHandler,
     CastVoteHandler,
-    RunQueryHandler,
   ],
-  exports: [REGISTRY, Driver, CoordinatorPool],
+  exports: [REGISTRY, Driver, OrganizationLookup, CoordinatorPool],
 })
-export class EngineModule {}
+export class CoordinatorModule {}

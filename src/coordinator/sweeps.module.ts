@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ClaimRecorder } from './claim-recorder.js';
-import { EngineModule } from './engine.module.js';
+import { CoordinatorModule } from './coordinator.module.js';
 import { OrphanedVaults } from './orphaned-vaults.js';
 
 const providers = [ClaimRecorder, OrphanedVaults];
 
 /** Work that follows the read models: the order of claims, and vaults that nothing names. */
-@Module({ imports: [EngineModule, ReadModelsModule], providers, exports: providers })
+@Module({ imports: [CoordinatorModule, ReadModelsModule], providers, exports: providers })
 export class SweepsModule {}

@@ -15,10 +15,10 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import type { AnyQuery } from '../read-models/index.js';
 import type { SessionHeader } from '../stamps/session-header.js';
-import { checkCounter, signingKey, verifyPasskey, type PasskeyPorts } from './passkeys.js';
+import { checkCounter, signingKey, verifyPasskey, type PasskeyPorts } from '../coordinator/passkeys.js';
 import { ReadSessions, type Reader } from './read-sessions.js';
-import { OrganizationLookup } from './organization-lookup.js';
-import type { OnKnown } from './read-submit.js';
+import { OrganizationLookup } from '../coordinator/organization-lookup.js';
+import type { OnKnown } from '../coordinator/read-submit.js';
 
 /** A query as received, and who sends it. The stamp's signature over `body` has been verified, except a passkey's. */
 export interface QueryRequest {

@@ -5,7 +5,7 @@ import type { QueuePath } from '../fairness/fair-queue.js';
 import { unavailable } from '../threads/unavailable.js';
 import { outcomeIn } from '../transactions/between-threads.js';
 import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
-import { CoordinatorPool, type PoolOfTasks } from './query-tasks.js';
+import { CoordinatorPool, type PoolOfTasks } from './coordinator-pool.js';
 
 /** `decodingSteps` take a second; the rest is for starting a thread, on a busy machine. */
 const longestMs = 30_000;

@@ -1,4 +1,4 @@
-import type { ActivityResponse } from '../../src/engine/activity-responses.js';
+import type { ActivityResponse } from '../../src/coordinator/activity-responses.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';

@@ -1,4 +1,4 @@
-import { OrphanedVaults } from '../../src/engine/orphaned-vaults.js';
+import { OrphanedVaults } from '../../src/coordinator/orphaned-vaults.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { unnamedVaults, type UnnamedVault } from '../../src/read-models/unnamed-vaults.js';

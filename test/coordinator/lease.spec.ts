@@ -1,5 +1,5 @@
-import { Lease } from '../../src/engine/lease.js';
-import type { Term } from '../../src/engine/lease-term.js';
+import { Lease } from '../../src/lease/lease.js';
+import type { Term } from '../../src/lease/lease-term.js';
 import { GENESIS_HASH, verifyChain, type EventMetadata } from '../../src/ledger/chain.js';
 import { StoreUnavailable, WrongRevision } from '../../src/ledger/event-store.js';
 import { SeededRandomness } from '../../src/testing/index.js';

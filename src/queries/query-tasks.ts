@@ -22,25 +22,9 @@ import type { StateAnswer } from '../read-models/states.js';
 import type { WhatIfQuestion, WhatIfResponse } from '../read-models/what-if.js';
 import type { StatesQuery } from '../audit/timeline/query-states.js';
 import { EventsForTask } from '../audit/timeline/events-over-port.js';
-import { TaskPool, type Kind, type RunTask } from '../threads/task-pool.js';
-import type * as tasks from './tasks.js';
-
-/** Memory of each thread of the pool, in MiB. */
-const heapMib = 512;
-
-/** The module of the tasks, and what a thread that does them may have. */
-export const coordinatorTasks = { file: new URL('./tasks.js', import.meta.url), heapMib };
-
-/** A pool whose threads do these tasks. */
-export type PoolOfTasks = TaskPool<typeof tasks>;
-
-/** The threads of a coordinator. */
-@Injectable()
-export class CoordinatorPool extends TaskPool<typeof tasks> {
-  constructor() {
-    super(coordinatorTasks);
-  }
-}
+import type { Kind, RunTask } from '../threads/task-pool.js';
+import { CoordinatorPool, type PoolOfTasks } from '../coordinator/coordinator-pool.js';
+import type * as tasks from '../coordinator/tasks.js';
 
 /** Events between two states that are kept: so many are folded in a fraction of a second. */
 const usualEvery = 10_000;
