@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { FileLocked, lockFile } from '../ledger/stores/sqlite/file-lock.js';
-import { OpenFiles } from '../ledger/stores/sqlite/open-files.js';
+import { FileLocked, lockFile, OpenFiles } from '../ledger/stores/sqlite/file-lock.js';
 import { FatalError, type HealthReports } from '../ports/health.js';
 
 /** Milliseconds between two checks that the lock is still the one that another process would meet. */

@@ -3,8 +3,12 @@ import { organizationStream, type OrganizationView } from '../domain/organizatio
 import { organizationPath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
 import { StoreRefused, WrongRevision } from '../ledger/event-store.js';
-import { forgetCovered, noteFingerprint, type LoadedOrganization } from '../ledger/loaded-organization.js';
-import { settle as settleState } from '../ledger/settling.js';
+import {
+  forgetCovered,
+  noteFingerprint,
+  settle as settleState,
+  type LoadedOrganization,
+} from '../ledger/loaded-organization.js';
 import { storeRefusal } from '../ledger/store-refusals.js';
 import { decideBatch, isLarge, requestsOf, type DecidedBatch } from './decide-batch.js';
 import type { RequestDecider } from './decide-request.js';

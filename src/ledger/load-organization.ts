@@ -4,8 +4,7 @@ import { noSuchOrganization, organizationOf, type OrganizationView } from '../do
 import { UnreadableEvent, type EventStore, type RecordedEvent } from './event-store.js';
 import { FoldCache } from './fold-cache.js';
 import type { DriverMetrics } from '../ports/driver-metrics.js';
-import { type LoadedOrganization, type Loading, copyOf, apply } from './loaded-organization.js';
-import { onceRecorded, settle } from './settling.js';
+import { apply, copyOf, onceRecorded, settle, type LoadedOrganization, type Loading } from './loaded-organization.js';
 import { foundingRefusal, storeUnreadable } from './store-refusals.js';
 import { UnreadableOrganizations } from './unreadable-organizations.js';
 

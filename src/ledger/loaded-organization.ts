@@ -4,6 +4,7 @@ import { BrokenChain, GENESIS_HASH, verifyChain, type EventMetadata } from './ch
 import type { RecordedEvent } from './event-store.js';
 import { readEvent, type ReadEvent } from './read-event.js';
 import { lastTime, noteTime } from './recorded-time.js';
+import { keptUnrecorded } from './store-refusals.js';
 
 /** A folded organization with what the next append needs. `revision` is -1 for an organization that does not exist. */
 export interface LoadedOrganization {
@@ -115,4 +116,45 @@ export function forgetCovered(loaded: LoadedOrganization, checkpoint: bigint): v
     if (position > checkpoint) return;
     loaded.recent.delete(fingerprint);
   }
+}
+
+/** How long appends may fail while someone waits for one to be taken, in milliseconds. */
+const patienceMs = 5_000;
+
+/** Continuations of those who wait for the pending append of a state. Not in the state, which is copied. */
+const waiting = new WeakMap<LoadedOrganization, (() => void)[]>();
+
+/** The append of the pending events was taken, or the state was dropped. */
+export function settle(loaded: LoadedOrganization): void {
+  for (const goOn of waiting.get(loaded) ?? []) goOn();
+  waiting.delete(loaded);
+}
+
+/**
+ * The state once everything in it is recorded.
+ * @param isHeld whether a state was not dropped: nothing settles one that was
+ * @throws {CoordinatorError} UNAVAILABLE if appends keep failing; what `load` throws
+ */
+export async function onceRecorded(
+  latest: LoadedOrganization,
+  isHeld: (loaded: LoadedOrganization) => boolean,
+  load: () => Promise<LoadedOrganization>,
+): Promise<LoadedOrganization> {
+  const begun = performance.now();
+  let loaded = latest;
+  while (loaded.pending.length > 0) {
+    if (performance.now() - begun > patienceMs) throw keptUnrecorded(loaded.organization.organizationId);
+    if (isHeld(loaded)) await settled(loaded);
+    // An append that was taken proves that it was the newest.
+    if (loaded.pending.length > 0) loaded = await load();
+  }
+  return loaded;
+}
+
+function settled(loaded: LoadedOrganization): Promise<void> {
+  return new Promise((resolve) => {
+    const before = waiting.get(loaded);
+    if (before) before.push(resolve);
+    else waiting.set(loaded, [resolve]);
+  });
 }

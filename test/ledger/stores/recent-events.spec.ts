@@ -2,8 +2,10 @@ import { RecentEvents } from '../../../src/ledger/stores/sqlite/recent-events.js
 
 /** Appends of one event each, as the store keeps them; `size` is the length of what each event says. */
 function keep(recent: RecentEvents, first: number, count: number, size = 2): void {
-  for (let at = first; at < first + count; at++)
-    recent.keep('stream', [`${at}`, 'Tested', JSON.stringify('x'.repeat(size)), '{}'], at, at);
+  for (let at = first; at < first + count; at++) {
+    const event = { id: `${at}`, type: 'Tested', data: JSON.stringify('x'.repeat(size)), metadata: '{}' };
+    recent.keep({ stream: 'stream', first: at, events: [event] }, at);
+  }
 }
 
 test('of the last events so many are kept, and what is before them is read from disk', () => {

@@ -10,12 +10,11 @@ import type {
   SubscribeToAllOptions,
 } from '@eventstore/db-client';
 import { Answers } from './responsiveness.js';
-import { appendPath, type AppendMode } from './append-path.js';
 import { close, newClient } from './client.js';
 import { failureOf, isSilence, isTooSilent, leavesClientStuck, NoAnswer, within } from './failures.js';
 import type { Patience } from './failures.js';
 import { Gate } from './gate.js';
-import type { ConnectionSettings } from './settings.js';
+import { appendPath, type AppendMode, type ConnectionSettings } from './settings.js';
 
 /** Time limits of calls. */
 export interface Limits extends Patience {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage } from '../../../domain/errors.js';
 import { StoreRefused, StoreUnavailable, type TooLarge } from '../../event-store.js';
 
@@ -161,7 +162,8 @@ export class Tries {
    */
   async again(error: unknown, signal?: AbortSignal): Promise<void> {
     if (failureOf(error) === 'final') throw refused(this.#what, error);
-    const pauseMs = Math.min(LONGEST_PAUSE_MS, this.#patience.retryAfterMs * 2 ** this.#failed++) * jitter();
+    const pauseMs =
+      Math.min(LONGEST_PAUSE_MS, this.#patience.retryAfterMs * 2 ** this.#failed++) * (0.5 + Math.random() / 2);
     const elapsed = performance.now() - this.#since;
     if (elapsed + pauseMs > this.#patience.giveUpAfterMs || isTooSilent(this.#patience)) {
       const reason = errorMessage(error);
@@ -170,26 +172,30 @@ export class Tries {
         { cause: error },
       );
     }
-    await pause(pauseMs, signal);
+    // The signal ends the wait.
+    await pause(pauseMs, undefined, signal ? { signal } : {}).catch(() => undefined);
   }
 }
 
-function jitter(): number {
-  return 0.5 + Math.random() / 2;
-}
-
-/** Waits, but not longer than until the signal. */
-function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, milliseconds);
-    signal?.addEventListener('abort', done);
-    if (signal?.aborted) done();
-  });
+/**
+ * What an attempt resolves to, repeated while that can help; undefined if the signal ends it before.
+ * @throws {StoreUnavailable} as `Tries.again` does
+ */
+export async function retry<T>(
+  what: string,
+  patience: Patience,
+  attempt: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  const tries = new Tries(what, patience);
+  while (!signal?.aborted) {
+    try {
+      return await attempt();
+    } catch (error) {
+      await tries.again(error, signal);
+    }
+  }
+  return undefined;
 }
 
 /**

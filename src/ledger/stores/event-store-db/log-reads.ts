@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
 import type { LogPosition } from './catch-up.js';
 import type { Connection, Limits } from './connection.js';
-import { failureOf, isInvalidPosition, Tries } from './failures.js';
+import { failureOf, isInvalidPosition, retry, Tries } from './failures.js';
 import type { Patience } from './failures.js';
 import type { Seen } from './seen.js';
 import { isKept } from './stream-names.js';
@@ -68,8 +68,7 @@ export class LogReads {
         }
         return;
       } catch (error) {
-        const failure = failureOf(error);
-        if (failure === 'stream-not-found' || failure === 'stream-deleted') return;
+        if (isMissing(error)) return;
         await tries.again(error, signal);
         if (signal?.aborted) return;
       }
@@ -78,29 +77,27 @@ export class LogReads {
 
   /** The last events of a stream, at most this many, in order. */
   async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
-    const tries = new Tries(`a read of stream \`${stream}\``, this.#limits);
-    for (;;) {
+    const attempt = async (): Promise<readonly RecordedEvent[]> => {
+      const events: RecordedEvent[] = [];
+      const read = this.#connection.read(
+        (client) =>
+          client.readStream(stream, {
+            direction: BACKWARDS,
+            fromRevision: END,
+            maxCount: most,
+            requiresLeader: true,
+          }),
+        this.#limits.appendTimeoutMs,
+        this.#limits,
+      );
       try {
-        const events: RecordedEvent[] = [];
-        const read = this.#connection.read(
-          (client) =>
-            client.readStream(stream, {
-              direction: BACKWARDS,
-              fromRevision: END,
-              maxCount: most,
-              requiresLeader: true,
-            }),
-          this.#limits.appendTimeoutMs,
-          this.#limits,
-        );
         for await (const { event } of read) if (event !== undefined) events.push(fromWire(event));
-        return events.reverse();
       } catch (error) {
-        const failure = failureOf(error);
-        if (failure === 'stream-not-found' || failure === 'stream-deleted') return [];
-        await tries.again(error);
+        if (!isMissing(error)) throw error;
       }
-    }
+      return events.reverse();
+    };
+    return (await retry(`a read of stream \`${stream}\``, this.#limits, attempt)) ?? [];
   }
 
   /** A page of the whole log, the latest event first. */
@@ -110,15 +107,8 @@ export class LogReads {
     signal?: AbortSignal,
     giveUpAfterMs = this.#limits.giveUpAfterMs,
   ): Promise<readonly InLog[]> {
-    const tries = new Tries('a read of $all', { ...this.#limits, giveUpAfterMs });
-    for (;;) {
-      try {
-        return await this.pageBackwards(from, maxCount, this.#limits);
-      } catch (error) {
-        await tries.again(error, signal);
-        if (signal?.aborted) return [];
-      }
-    }
+    const attempt = () => this.pageBackwards(from, maxCount, this.#limits);
+    return (await retry('a read of $all', { ...this.#limits, giveUpAfterMs }, attempt, signal)) ?? [];
   }
 
   /** The same in one attempt. */
@@ -137,12 +127,16 @@ export class LogReads {
 
   /** Id of the event at exactly this position, in one attempt. */
   async idAt(position: bigint): Promise<string | undefined> {
+    const fromPosition = { commit: position, prepare: position };
     const events = this.#connection.read(
-      (client) =>
-        client.readAll({ fromPosition: { commit: position, prepare: position }, maxCount: 1, requiresLeader: true }),
+      (client) => client.readAll({ fromPosition, maxCount: 1, requiresLeader: true }),
       this.#limits.appendTimeoutMs,
     );
-    for await (const { event } of events) if (event?.position.commit === position) return event.id;
+    try {
+      for await (const { event } of events) if (event?.position.commit === position) return event.id;
+    } catch (error) {
+      if (!isInvalidPosition(error)) throw error;
+    }
     return undefined;
   }
 
@@ -170,21 +164,14 @@ export class LogReads {
   }
 
   /** Returns if there is an event at exactly this position. @throws {StoreUnavailable} if there is none */
-  async checkPosition(position: LogPosition, signal: AbortSignal): Promise<void> {
-    const tries = new Tries('a read of $all', { ...this.#limits, giveUpAfterMs: Infinity });
-    while (!signal.aborted) {
-      try {
-        const events = this.#connection.read(
-          (client) => client.readAll({ fromPosition: position, maxCount: 1, requiresLeader: true }),
-          this.#limits.appendTimeoutMs,
-        );
-        for await (const { event } of events) if (event?.position.commit === position.commit) return;
-        throw noEventAt(position);
-      } catch (error) {
-        if (isInvalidPosition(error)) throw noEventAt(position, error);
-        await tries.again(error, signal);
-      }
-    }
+  async checkPosition({ commit }: LogPosition, signal: AbortSignal): Promise<void> {
+    const patience = { ...this.#limits, giveUpAfterMs: Infinity };
+    const found = await retry('a read of $all', patience, async () => ({ id: await this.idAt(commit) }), signal);
+    if (found === undefined || found.id !== undefined) return;
+    throw new StoreUnavailable(
+      `the event store has no event at position ${commit}: what was read up to there comes from another store, from one ` +
+        'before a backup was restored, or from a stream that has since been deleted; read again from the start',
+    );
   }
 
   /** The log keeps the events of a deleted stream until it is scavenged, but the port says that they are gone. */
@@ -206,10 +193,8 @@ export class LogReads {
   }
 }
 
-function noEventAt({ commit }: LogPosition, cause?: unknown): StoreUnavailable {
-  return new StoreUnavailable(
-    `the event store has no event at position ${commit}: what was read up to there comes from another store, from one ` +
-      'before a backup was restored, or from a stream that has since been deleted; read again from the start',
-    { cause },
-  );
+/** True for a stream that does not exist, or was deleted. */
+function isMissing(error: unknown): boolean {
+  const failure = failureOf(error);
+  return failure === 'stream-not-found' || failure === 'stream-deleted';
 }

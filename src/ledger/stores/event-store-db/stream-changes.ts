@@ -5,7 +5,7 @@ import { firstRevision } from '../append-rules.js';
 import { isCut, sendsKept, StoreRefused, StoreUnavailable, StreamDeleted, WrongRevision } from '../../event-store.js';
 import type { Appended, ExpectedRevision, NewEvent, TooLarge } from '../../event-store.js';
 import type { Connection, Limits } from './connection.js';
-import { failureOf, isDenied, refused, tooLarge, Tries } from './failures.js';
+import { failureOf, isDenied, refused, retry, tooLarge, Tries } from './failures.js';
 import type { LogReads } from './log-reads.js';
 import { isPosition, toWire } from './wire-events.js';
 
@@ -179,15 +179,13 @@ export class StreamChanges {
    * scavenges the nodes.
    */
   async #delete(stream: string): Promise<void> {
-    const tries = new Tries(`the deletion of stream \`${stream}\``, this.#limits);
-    for (;;) {
+    await retry(`the deletion of stream \`${stream}\``, this.#limits, async () => {
       try {
-        return await this.#connection.tombstone(stream, this.#limits);
+        await this.#connection.tombstone(stream, this.#limits);
       } catch (error) {
-        if (failureOf(error) === 'stream-deleted') return;
-        await tries.again(error);
+        if (failureOf(error) !== 'stream-deleted') throw error;
       }
-    }
+    });
   }
 
   async #inOrder<T>(stream: string, change: () => Promise<T>): Promise<T> {

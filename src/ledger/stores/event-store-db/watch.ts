@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { FatalError, type HealthReports } from '../../../ports/health.js';
 import { StoreRefused, StoreUnavailable } from '../../event-store.js';
 import type { Connection } from './connection.js';
-import { isDenied, isInvalidPosition, isSilence, refused, within } from './failures.js';
+import { isDenied, isSilence, refused, within } from './failures.js';
 import type { LogReads } from './log-reads.js';
 import type { Seen } from './seen.js';
 
@@ -140,13 +140,7 @@ export class Watch {
   }
 
   async #lookFor({ position, id }: { readonly position: bigint; readonly id: string }): Promise<void> {
-    let found: string | undefined;
-    try {
-      found = await this.#reads.idAt(position);
-    } catch (error) {
-      if (!isInvalidPosition(error)) throw error;
-    }
-    if (found === id) return;
+    if ((await this.#reads.idAt(position)) === id) return;
     this.#missing++;
     throw new StoreUnavailable(
       `the event store does not have the event \`${id}\` at position ${position} any more, which this process has seen there`,

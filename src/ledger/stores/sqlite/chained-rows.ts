@@ -20,10 +20,9 @@ const comma = ','.charCodeAt(0);
 /** Rows of a stream as one list of JSON: see `selectChained`. */
 export interface ChainedRows {
   readonly count: number;
-  readonly revision: number | null;
   /** Bytes of each element of the list, with the comma before it; without those that were left out. */
   readonly lengths: string | null;
-  readonly list: Buffer<ArrayBuffer> | null;
+  readonly list: ArrayBuffer | null;
 }
 
 /**
@@ -39,16 +38,17 @@ export function selectChained(which: string): string {
     `',"id":', json_quote(id), ',"metadata":', substr(${metadata}, 1, octet_length(metadata) - ${LINK_LENGTH}), ` +
     `'},"revision":', revision, ',"stream":', json_quote(stream), ',"type":', json_quote(type), '}${END}')`;
   return (
-    'SELECT count(*) AS count, max(revision) AS revision, group_concat(octet_length(element)) AS lengths, ' +
-    `CAST(group_concat(element, '') || ']' AS BLOB) AS list FROM (SELECT revision, ` +
+    'SELECT count(*) AS count, group_concat(octet_length(element)) AS lengths, ' +
+    `CAST(group_concat(element, '') || ']' AS BLOB) AS list FROM (SELECT ` +
     `CASE WHEN octet_length(data) + octet_length(metadata) <= ${LARGEST} THEN ${element} END AS element FROM ${which})`
   );
 }
 
 /** The rows for a reader, if all are there, and each event follows from the one before it, and the first from this link. */
-export function checkedRun({ count, lengths, list }: ChainedRows, after: string): ChainedRun | undefined {
+export function checkedRun({ count, lengths, list: bytes }: ChainedRows, after: string): ChainedRun | undefined {
   const sizes = lengths?.split(',');
-  if (list === null || sizes?.length !== count) return undefined;
+  if (bytes === null || sizes?.length !== count) return undefined;
+  const list = Buffer.from(bytes);
   const links: string[] = [];
   let link = after;
   let start = 0;

@@ -1,23 +1,18 @@
 import type Database from 'libsql';
-import { LatestEntries } from '../../../fairness/latest-entries.js';
 import { isCut, sendsKept } from '../../event-store.js';
 import { EventReads } from './event-reads.js';
-import type { Row } from './row-pages.js';
-import { OUTCOME } from './sqlite-protocol.js';
+import type { AppendCall, FileCalls, Outcome } from './sqlite-protocol.js';
 import { WriteAheadLog } from './write-ahead-log.js';
 
 /** Another program has the lock for writing: nothing was written. */
 export class LockedByAnother extends Error {}
-
-/** Any stream beyond these costs one index lookup. */
-const usualHeads = 100_000;
 
 /** Last revision of a stream that has no events, and of one that was deleted. */
 const EMPTY = -1;
 const DELETED = -2;
 
 /** One open database file, used by one thread. */
-export class EventFile extends EventReads {
+export class EventFile extends EventReads implements FileCalls {
   readonly #database: Database.Database;
   readonly #log: WriteAheadLog;
   readonly #release: () => void;
@@ -26,27 +21,22 @@ export class EventFile extends EventReads {
   readonly #commit: Database.Statement;
   readonly #insert: Database.Statement;
   readonly #lastRevision: Database.Statement;
-  readonly #isDeleted: Database.Statement;
   readonly #written: Database.Statement;
   readonly #cut: Database.Statement;
-  readonly #heads: LatestEntries<number>;
   /** The last position that was given to an event, whether or not that is still there. */
   #given: number;
 
   /**
    * @param release gives back what was locked for writing
-   * @param mostHeads streams whose last revision is kept in memory
    * @param failed told of what failed with nobody waiting for it
    */
   constructor(
     file: string,
     database: Database.Database,
     release: () => void = () => undefined,
-    mostHeads = usualHeads,
     failed: (error: unknown) => void = () => undefined,
   ) {
     super(database);
-    this.#heads = new LatestEntries(mostHeads);
     this.#log = new WriteAheadLog(file, database, failed);
     this.#release = release;
     this.#database = database;
@@ -57,8 +47,10 @@ export class EventFile extends EventReads {
     this.#insert = database.prepare(
       'INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)',
     );
-    this.#lastRevision = database.prepare('SELECT max(revision) AS revision FROM events WHERE stream = ?');
-    this.#isDeleted = database.prepare('SELECT 1 FROM deleted_streams WHERE stream = ?');
+    this.#lastRevision = database.prepare(
+      'SELECT coalesce((SELECT max(revision) FROM events WHERE stream = ?), ' +
+        `(SELECT ${DELETED} FROM deleted_streams WHERE stream = ?), ${EMPTY}) AS revision`,
+    );
     this.#written = database.prepare('SELECT position FROM events WHERE stream = ? AND revision = ? AND id = ?');
     this.#cut = database.prepare('DELETE FROM events WHERE stream = ? AND revision <= ?');
   }
@@ -90,18 +82,9 @@ export class EventFile extends EventReads {
     this.rollback();
   }
 
-  /**
-   * Writes a batch of appends in one transaction. Each is checked before its first insert, so that a refused one leaves
-   * nothing to undo and the others alone.
-   */
-  append(batch: readonly (string | number)[]): number[] {
-    const outcomes: number[] = [];
+  append(batch: readonly AppendCall[]): readonly Outcome[] {
     this.#beginWriting();
-    for (let at = 0; at < batch.length;) {
-      const count = batch[at + 2] as number;
-      this.#appendOne(batch[at] as string, batch[at + 1] as number, count, batch, at + 3, outcomes);
-      at += 3 + 4 * count;
-    }
+    const outcomes = batch.map((append) => this.#append(append));
     const given = this.#lastPosition();
     this.#commit.run([]);
     this.#given = given;
@@ -109,71 +92,38 @@ export class EventFile extends EventReads {
     return outcomes;
   }
 
-  #appendOne(
-    stream: string,
-    first: number,
-    count: number,
-    batch: readonly (string | number)[],
-    start: number,
-    outcomes: number[],
-  ): void {
-    const head = this.#head(stream);
-    if (head === DELETED) {
-      outcomes.push(OUTCOME.streamDeleted, 0, 0);
-    } else if (head === first - 1) {
-      this.#insertAll(stream, first, count, batch, start, outcomes);
-    } else {
-      const position = head >= first + count - 1 ? this.#repeated(stream, first, count, batch, start) : undefined;
-      if (position === undefined) outcomes.push(OUTCOME.wrongRevision, head, 0);
-      else outcomes.push(OUTCOME.repeated, first + count - 1, position);
-    }
+  /** Checked before the first insert, so that a refused append leaves nothing to undo, and the others of the batch alone. */
+  #append(append: AppendCall): Outcome {
+    const { stream, first, events } = append;
+    const { revision: head } = this.#lastRevision.get([stream, stream]) as { revision: number };
+    if (head === DELETED) return { kind: 'stream-deleted' };
+    const revision = first + events.length - 1;
+    if (head === first - 1) return { kind: 'written', revision, position: this.#insertAll(append) };
+    const position = head >= revision ? this.#repeated(append) : undefined;
+    if (position === undefined) return { kind: 'wrong-revision', revision: head };
+    return { kind: 'repeated', revision, position };
   }
 
-  #insertAll(
-    stream: string,
-    first: number,
-    count: number,
-    batch: readonly (string | number)[],
-    start: number,
-    outcomes: number[],
-  ): void {
+  /** Returns the position of the last event. */
+  #insertAll({ stream, first, events }: AppendCall): number {
     let position = 0;
-    for (let index = 0; index < count; index++) {
-      const at = start + 4 * index;
-      const row = [stream, first + index, batch[at], batch[at + 1], batch[at + 2], batch[at + 3]];
-      position = Number(this.#insert.run(row).lastInsertRowid);
+    for (const [index, { id, type, data, metadata }] of events.entries()) {
+      position = Number(this.#insert.run([stream, first + index, id, type, data, metadata]).lastInsertRowid);
     }
     // Nothing secret is in them, so that they go without what a deletion does.
-    if (isCut(stream)) this.#cut.run([stream, first + count - 1 - sendsKept]);
-    this.#heads.set(stream, first + count - 1);
-    outcomes.push(OUTCOME.written, first + count - 1, position);
+    if (isCut(stream)) this.#cut.run([stream, first + events.length - 1 - sendsKept]);
+    return position;
   }
 
   /** Position of the last event of the append if exactly this append is what the stream has at that place. */
-  #repeated(
-    stream: string,
-    first: number,
-    count: number,
-    batch: readonly (string | number)[],
-    start: number,
-  ): number | undefined {
+  #repeated({ stream, first, events }: AppendCall): number | undefined {
     let position: number | undefined;
-    for (let index = 0; index < count; index++) {
-      const row = this.#written.get([stream, first + index, batch[start + 4 * index]]) as
-        Pick<Row, 'position'> | undefined;
+    for (const [index, { id }] of events.entries()) {
+      const row = this.#written.get([stream, first + index, id]) as { position: number } | undefined;
       if (row === undefined) return undefined;
       ({ position } = row);
     }
     return position;
-  }
-
-  #head(stream: string): number {
-    const known = this.#heads.get(stream);
-    if (known !== undefined) return known;
-    const { revision } = this.#lastRevision.get([stream]) as { revision: number | null };
-    const head = revision ?? (this.#isDeleted.get([stream]) === undefined ? EMPTY : DELETED);
-    this.#heads.set(stream, head);
-    return head;
   }
 
   delete(stream: string): number {
@@ -184,7 +134,6 @@ export class EventFile extends EventReads {
     this.#database.prepare('INSERT OR IGNORE INTO deleted_streams (stream) VALUES (?)').run([stream]);
     this.#commit.run([]);
     this.#database.exec('PRAGMA secure_delete = OFF');
-    this.#heads.set(stream, DELETED);
     this.emptyLog();
     return this.head();
   }

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
 import Database from 'libsql';
 
 /** Kept as long as the thread lives: a lock whose object is garbage-collected would be released. */
@@ -19,7 +19,7 @@ export class FileLocked extends Error {
  * @throws {FileLocked} if another process, or another thread of this one, has it
  */
 export function lockFile(file: string): () => void {
-  createPrivate(file);
+  if (!createPrivate(file)) chmodSync(file, 0o600);
   const lock = new Database(file);
   try {
     lock.exec('PRAGMA busy_timeout = 0');
@@ -40,12 +40,37 @@ export function lockFile(file: string): () => void {
   };
 }
 
-/** Readable only by its owner. An existing file is not opened: closing it would drop this process's locks. */
-function createPrivate(file: string): void {
+/**
+ * Makes a missing file readable by its owner only; false if there is one. An existing file is not opened: closing it would drop this
+ * process's locks.
+ */
+export function createPrivate(file: string): boolean {
   try {
     closeSync(openSync(file, 'wx', 0o600));
+    return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    chmodSync(file, 0o600);
+    return false;
+  }
+}
+
+/** The file at a path by its device and inode, which no other file gets while it is open; undefined if there is none. */
+function identityOf(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
+}
+
+/** Open files. A path that is deleted or replaced leads elsewhere, while this process would go on with the file it has open. */
+export class OpenFiles {
+  private readonly known: ReadonlyMap<string, string | undefined>;
+
+  constructor(paths: readonly string[]) {
+    this.known = new Map(paths.map((path) => [path, identityOf(path)]));
+  }
+
+  /** The first path that no longer leads to the open file; undefined if all do. */
+  lost(): string | undefined {
+    for (const [path, identity] of this.known) if (identityOf(path) !== identity) return path;
+    return undefined;
   }
 }

@@ -1,8 +1,8 @@
 import Database from 'libsql';
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorMessage } from '../../../domain/errors.js';
-import { FileLocked, lockFile } from './file-lock.js';
+import { createPrivate, FileLocked, lockFile } from './file-lock.js';
 import { EventFile } from './event-file.js';
 import { isEventStore, notOurs, refuseOddRows, SCHEMA } from './schema.js';
 import { MAX_LOG, PATIENCE, WRITE_PATIENCE } from './write-ahead-log.js';
@@ -44,7 +44,7 @@ export function openForWriting(file: string, failed: (error: unknown) => void): 
     database.exec('COMMIT');
     database.exec(`PRAGMA busy_timeout = ${WRITE_PATIENCE}`);
     writeFileSync(pidFile(file), String(process.pid), { mode: 0o600 });
-    const events = new EventFile(file, database, release, undefined, failed);
+    const events = new EventFile(file, database, release, failed);
     // A process that died may have left deleted bytes in its log.
     events.emptyLog();
     return events;
@@ -68,15 +68,6 @@ export function openForReading(file: string): EventFile {
   } catch (error) {
     database.close();
     throw error;
-  }
-}
-
-/** Makes a missing file readable by its owner only. An existing one is not opened: closing it would drop its locks. */
-function createPrivate(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 

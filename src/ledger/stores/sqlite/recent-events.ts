@@ -1,6 +1,7 @@
 import type { RecordedEvent } from '../../event-store.js';
 import type { StoredEvent } from '../../stored-event.js';
 import { eventsAfter } from '../feed.js';
+import type { AppendCall } from './sqlite-protocol.js';
 
 /** Just committed events kept for the feeds that have caught up, so that those need not read them from disk. */
 const MAX_RECENT = 1_024;
@@ -23,14 +24,11 @@ export class RecentEvents {
     this.#after = after;
   }
 
-  /** @param fields id, type, data and metadata text of each event of the append */
-  keep(stream: string, fields: readonly string[], lastRevision: number, lastPosition: number): void {
-    const count = fields.length / 4;
-    for (let index = 0; index < count; index++) {
-      const [id = '', type = '', data = '', metadata = ''] = fields.slice(4 * index, 4 * index + 4);
-      const behind = count - 1 - index;
-      const position = BigInt(lastPosition - behind);
-      const event = { stream, revision: lastRevision - behind, position, id, type, data, metadata };
+  /** @param last position of the last event of the append */
+  keep({ stream, first, events }: AppendCall, last: number): void {
+    for (const [index, texts] of events.entries()) {
+      const position = BigInt(last - events.length + 1 + index);
+      const event = { stream, revision: first + index, position, ...texts };
       if (textOf(event) > MAX_TEXT_OF_ONE) {
         this.begin(position);
         continue;

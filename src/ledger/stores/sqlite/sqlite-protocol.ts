@@ -1,64 +1,39 @@
 import type { ChainedRecord, StoredEvent } from '../../stored-event.js';
 
 /**
- * What the SQLite adapter and its worker thread say to each other: one answer to each request, in the order of the
- * requests. Lists are flat, because copying many small objects between threads costs more than writing them to disk.
+ * What the SQLite adapter and its worker thread say to each other: calls, and one answer to each, in the order of the calls. Rows are
+ * texts, because copying many small objects between threads costs more than reading them from disk.
  */
-
-/** A recorded event in seven fields: position, stream, revision, id, type, data and metadata as JSON text. */
-export const FIELDS_PER_ROW = 7;
-export type Fields = readonly (string | number)[];
-
-/** Between two fields in a text of many: a control character that JSON has only as an escape. */
-export const SEPARATOR = '\u001f';
-/** Events that follow each other: the fields of all, joined where that is possible. */
-export type Run = string | Fields;
-
-/** The events of a run. */
-export function* storedIn(run: Run): Generator<StoredEvent> {
-  const fields = typeof run === 'string' ? run.split(SEPARATOR) : run;
-  for (let at = 0; at < fields.length; at += FIELDS_PER_ROW) {
-    yield {
-      position: BigInt(fields[at]!),
-      stream: fields[at + 1] as string,
-      revision: Number(fields[at + 2]),
-      id: fields[at + 3] as string,
-      type: fields[at + 4] as string,
-      data: fields[at + 5] as string,
-      metadata: fields[at + 6] as string,
-    };
-  }
-}
 
 /** A file is written by one process; any number may read it meanwhile. */
 export type OpenedFor = 'writing' | 'reading';
 
-export type Request =
-  /** Per append: stream, first revision, number of events, then id, type, data and metadata of each. */
-  | { readonly kind: 'append'; readonly batch: readonly (string | number)[] }
-  | { readonly kind: 'read-stream'; readonly stream: string; readonly from: number }
-  /** The chain is checked as well, from the link before the first event on; the answer is a page if it is broken. */
-  | { readonly kind: 'read-chained'; readonly stream: string; readonly from: number; readonly after: string }
-  | { readonly kind: 'read-last'; readonly stream: string; readonly most: number }
-  | { readonly kind: 'read-all'; readonly after: number }
-  | { readonly kind: 'delete'; readonly stream: string }
-  | { readonly kind: 'head' }
+/** What the worker does with its file. */
+export interface FileCalls {
+  /** Writes a batch in one transaction: each append as a whole or not at all. Everything in it is then durable. */
+  append(batch: readonly AppendCall[]): readonly Outcome[];
+  /** Returns the position of the last event in the file. */
+  delete(stream: string): number;
   /** Whether the lock for writing can be had. */
-  | { readonly kind: 'probe' }
-  | { readonly kind: 'close' };
+  probe(): void;
+  readStream(stream: string, from: number): Page;
+  /** The chain is checked as well, from the link before the first event on; a plain page if it is broken. */
+  readChained(stream: string, from: number, after: string): ChainedPage | Page;
+  readLast(stream: string, most: number): Page;
+  readAll(after: number): Page;
+  /** Position of the last event, 0 if there is none. */
+  head(): number;
+  close(): void;
+}
+
+export interface Call {
+  readonly method: keyof FileCalls;
+  readonly args: readonly unknown[];
+}
 
 export type Answer =
-  /** The file is open; `head` is the position of its last event, 0 when it has none. */
-  | { readonly kind: 'opened'; readonly head: number }
-  /** Per append an outcome and two numbers: see `OUTCOME`. Everything in it is durable. */
-  | { readonly kind: 'appended'; readonly outcomes: readonly number[] }
-  | Page
-  | ChainedPage
-  | { readonly kind: 'deleted'; readonly head: number }
-  | { readonly kind: 'head'; readonly head: number }
-  | { readonly kind: 'closed' }
-  | { readonly kind: 'writable' }
-  /** Another program has the lock for writing: nothing of the request was written. */
+  | { readonly kind: 'done'; readonly result: unknown }
+  /** Another program has the lock for writing: nothing of the call was written. */
   | { readonly kind: 'locked' }
   | { readonly kind: 'failed'; readonly message: string };
 
@@ -69,20 +44,59 @@ export interface Fault {
   readonly message: string;
 }
 
-interface PageOf<R> {
-  readonly runs: readonly R[];
-  readonly last: boolean;
-  /** Of its last event in its stream; absent if there is no event. */
-  readonly revision?: number;
+/** An event as it is written. */
+export type EventTexts = Pick<StoredEvent, 'id' | 'type' | 'data' | 'metadata'>;
+
+export interface AppendCall {
+  readonly stream: string;
+  /** Revision of the first event. */
+  readonly first: number;
+  readonly events: readonly EventTexts[];
 }
 
-export interface Page extends PageOf<Run> {
+/** How one append of a batch has ended. */
+export type Outcome =
+  /** `repeated`: the same append was written before. Revision and position are those of its last event. */
+  | { readonly kind: 'written' | 'repeated'; readonly revision: number; readonly position: number }
+  /** The last revision of the stream, -1 if it has no events. */
+  | { readonly kind: 'wrong-revision'; readonly revision: number }
+  | { readonly kind: 'stream-deleted' };
+
+/** Between two fields of a row: a control character that JSON has only as an escape. */
+export const SEPARATOR = '\u001f';
+/** A recorded event: position, stream, revision, id, type, data and metadata, joined where that is possible. */
+export type Row = string | readonly (string | number)[];
+
+export const FIELDS_PER_ROW = 7;
+
+export function fieldsOf(row: Row): readonly (string | number)[] {
+  return typeof row === 'string' ? row.split(SEPARATOR) : row;
+}
+
+export function storedEvent(row: Row): StoredEvent {
+  const [position, stream, revision, id, type, data, metadata] = fieldsOf(row) as string[];
+  return {
+    position: BigInt(position!),
+    stream: stream!,
+    revision: Number(revision),
+    id: id!,
+    type: type!,
+    data: data!,
+    metadata: metadata!,
+  };
+}
+
+export interface Page {
   readonly kind: 'page';
+  readonly rows: readonly Row[];
+  readonly last: boolean;
 }
 
 /** Events of a stream that were seen to follow from each other. */
-export interface ChainedPage extends PageOf<ChainedRun> {
+export interface ChainedPage {
   readonly kind: 'chained-page';
+  readonly runs: readonly ChainedRun[];
+  readonly last: boolean;
 }
 
 /** Events as their links cover them. */
@@ -100,15 +114,3 @@ export interface ChainedElement {
   readonly hash?: string;
   readonly record: ChainedRecord;
 }
-
-/** How one append of a batch has ended, and what the two numbers behind it mean. */
-export const OUTCOME = {
-  /** Last revision, last position. */
-  written: 0,
-  /** The same append was written before: last revision, last position. */
-  repeated: 1,
-  /** Last revision the stream really has (-1: it has no events), 0. */
-  wrongRevision: 2,
-  /** 0, 0. */
-  streamDeleted: 3,
-} as const;

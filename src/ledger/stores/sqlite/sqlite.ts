@@ -1,4 +1,3 @@
-import { checkDelete } from '../append-rules.js';
 import { FatalError, type HealthReports } from '../../../ports/health.js';
 import { StoreUnavailable } from '../../event-store.js';
 import type {
@@ -12,12 +11,10 @@ import type {
   Subscription,
 } from '../../event-store.js';
 import { Feed } from '../feed.js';
-import { OneByOne } from '../one-by-one.js';
-import { PendingAppends } from './pending-appends.js';
-import { WriteLock } from './write-lock.js';
 import { RecentEvents } from './recent-events.js';
-import type { ChainedPage, OpenedFor, Page } from './sqlite-protocol.js';
-import { chainedEventsOf, eventsOf, lastLink, StoreThread } from './store-thread.js';
+import type { AppendCall, OpenedFor } from './sqlite-protocol.js';
+import { chainedEventsOf, endOf, eventsOf, StoreThread } from './store-thread.js';
+import { WriteQueue } from './write-queue.js';
 
 /** Interval, in milliseconds, at which a read-only store looks for new events of the writing process. */
 const LOOK_AGAIN = 250;
@@ -34,8 +31,7 @@ export class SqliteEventStore implements EventStore {
   readonly #file: string;
   readonly #openedFor: OpenedFor;
   readonly #thread: StoreThread;
-  readonly #lock: WriteLock;
-  readonly #appends: PendingAppends;
+  readonly #writes: WriteQueue;
   readonly #feeds = new Set<Feed>();
   #closing: Promise<void> | undefined;
   /** Position of the last event, 0 if there is none. */
@@ -50,19 +46,23 @@ export class SqliteEventStore implements EventStore {
     this.#file = file;
     this.#openedFor = openedFor;
     this.#thread = new StoreThread(file, openedFor, (error, isExpected) => {
-      this.#appends.refuse(error);
+      this.#writes.refuse(error);
       this.#wakeFeeds();
       if (!isExpected) health?.fail(new FatalError(error.message));
     });
-    this.#lock = new WriteLock(file, this.#thread, health);
-    this.#appends = new PendingAppends(this.#thread, this.#lock, {
-      written: (stream, fields, revision, position) => {
+    const listener = {
+      written: (append: AppendCall, position: number) => {
         this.#head = position;
         this.#writtenAt = performance.now();
-        if (this.#feeds.size > 0) this.#recent.keep(stream, fields, revision, position);
+        if (this.#feeds.size > 0) this.#recent.keep(append, position);
+      },
+      deleted: (stream: string, head: number) => {
+        this.#head = head;
+        this.#recent.drop(stream);
       },
       committed: () => this.#wakeFeeds(),
-    });
+    };
+    this.#writes = new WriteQueue(file, this.#thread, listener, health);
   }
 
   /**
@@ -89,58 +89,51 @@ export class SqliteEventStore implements EventStore {
     return store;
   }
 
-  append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
-    return new Promise((resolve, reject) => {
-      this.#checkOpen();
-      this.#appends.add(stream, events, expected, resolve, reject);
-    });
-  }
-
-  read(stream: string, from = 0, after?: string): AsyncIterable<RecordedEvent> {
-    return new OneByOne(this.#pages(stream, from, after));
-  }
-
-  async *#pages(stream: string, from: number, after: string | undefined): AsyncGenerator<readonly RecordedEvent[]> {
+  async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
-    let next = this.#page(stream, from, after);
-    for (let begin = from, before = after; ;) {
-      const page = await next;
-      const { last, revision = begin } = page;
-      const link = after === undefined ? undefined : lastLink(page);
-      if (!last) {
+    return this.#writes.append(stream, events, expected);
+  }
+
+  async *read(stream: string, from = 0, after?: string): AsyncGenerator<RecordedEvent, void> {
+    this.#checkOpen();
+    const pageAt = (revision: number, link: string | undefined) =>
+      link === undefined
+        ? this.#thread.call('readStream', stream, revision)
+        : this.#thread.call('readChained', stream, revision, link);
+    let begin = from;
+    let before = after;
+    for (let coming = pageAt(begin, before); ;) {
+      const page = await coming;
+      const { next, link: end } = endOf(page, begin);
+      const link = after && end;
+      if (!page.last) {
         // The thread reads the next page while this one is parsed and used.
-        next = this.#page(stream, revision + 1, link);
-        next.catch(() => undefined);
+        coming = pageAt(next, link);
+        coming.catch(() => undefined);
       }
       if (page.kind === 'page') {
-        yield eventsOf(page);
-        begin = revision + 1;
-        before = link;
+        yield* eventsOf(page);
       } else {
-        // A run at a time: where one is no list of events, the rest begins there.
         for (const run of page.runs) {
           const events = chainedEventsOf(run, before!);
+          // Its links cover something that is not a list of events: the rest is read as it is.
           if (events === undefined) {
-            yield* this.#pages(stream, begin, undefined);
+            yield* this.read(stream, begin);
             return;
           }
-          yield events;
+          yield* events;
           begin += events.length;
           before = run.links.at(-1);
         }
       }
-      if (last) return;
+      if (page.last) return;
+      [begin, before] = [next, link];
     }
-  }
-
-  #page(stream: string, from: number, after: string | undefined): Promise<Page | ChainedPage> {
-    if (after === undefined) return this.#thread.page({ kind: 'read-stream', stream, from });
-    return this.#thread.chainedPage({ kind: 'read-chained', stream, from, after });
   }
 
   async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
     this.#checkOpen();
-    return eventsOf(await this.#thread.page({ kind: 'read-last', stream, most }));
+    return eventsOf(await this.#thread.call('readLast', stream, most));
   }
 
   subscribe(options: SubscribeOptions): Subscription {
@@ -167,36 +160,19 @@ export class SqliteEventStore implements EventStore {
 
   async head(): Promise<bigint | undefined> {
     this.#checkOpen();
-    if (this.#openedFor === 'reading') {
-      const answer = await this.#thread.ask({ kind: 'head' });
-      if (answer.kind !== 'head') throw this.#thread.unexpected(answer);
-      this.#head = answer.head;
-    }
+    if (this.#openedFor === 'reading') this.#head = await this.#thread.call('head');
     return this.#head === 0 ? undefined : BigInt(this.#head);
   }
 
   async delete(stream: string): Promise<void> {
     this.#checkOpen();
-    checkDelete(stream);
-    // Earlier appends must reach the worker first.
-    this.#appends.flush();
-    let answer = await this.#thread.ask({ kind: 'delete', stream });
-    while (answer.kind === 'locked') {
-      this.#lock.check();
-      await this.#lock.wait();
-      answer = await this.#thread.ask({ kind: 'delete', stream });
-    }
-    if (answer.kind !== 'deleted') throw this.#thread.unexpected(answer);
-    this.#recent.drop(stream);
-    this.#head = answer.head;
+    await this.#writes.delete(stream);
   }
 
   /** An append of the last seconds proves it; otherwise a transaction that writes nothing does. */
   async check(): Promise<void> {
     this.#checkOpen();
-    if (performance.now() - this.#writtenAt < PROVEN_FOR) return;
-    const answer = await this.#thread.ask({ kind: 'probe' });
-    if (answer.kind !== 'writable') throw this.#thread.unexpected(answer);
+    if (performance.now() - this.#writtenAt >= PROVEN_FOR) await this.#thread.call('probe');
   }
 
   /** From now on its thread does not keep the process alive; callers that wait for an answer must do so themselves. */
@@ -212,8 +188,7 @@ export class SqliteEventStore implements EventStore {
   async #close(): Promise<void> {
     this.#thread.expectEnd();
     await Promise.all([...this.#feeds].map((feed) => feed.close()));
-    this.#lock.close();
-    this.#appends.close();
+    this.#writes.close();
     await this.#thread.close();
   }
 
@@ -227,6 +202,6 @@ export class SqliteEventStore implements EventStore {
   #eventsAfter(after: bigint): Promise<readonly RecordedEvent[]> | readonly RecordedEvent[] {
     this.#thread.checkThere();
     const recent = this.#openedFor === 'writing' ? this.#recent.after(after) : undefined;
-    return recent ?? this.#thread.page({ kind: 'read-all', after: Number(after) }).then((page) => eventsOf(page));
+    return recent ?? this.#thread.call('readAll', Number(after)).then((page) => eventsOf(page));
   }
 }

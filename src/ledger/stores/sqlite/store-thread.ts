@@ -1,48 +1,54 @@
 import type { Worker } from 'node:worker_threads';
 import { linkIn } from '../../chain.js';
-import { StoreUnavailable } from '../../event-store.js';
+import { StoreLocked, StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
 import { startThread } from '../../../threads/start-thread.js';
 import { threadError } from '../../../threads/thread-error.js';
 import { checkedEvent, parseEvent } from '../../stored-event.js';
-import { SEPARATOR, storedIn } from './sqlite-protocol.js';
+import { storedEvent } from './sqlite-protocol.js';
 import type {
   Answer,
+  Call,
   ChainedElement,
   ChainedPage,
   ChainedRun,
   Fault,
+  FileCalls,
   OpenedFor,
   Page,
-  Request,
 } from './sqlite-protocol.js';
 
-/** The worker thread that has the file open. Every request is answered, even if the thread dies. */
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: StoreUnavailable): void;
+}
+
+/** The worker thread that has the file open. Every call is answered, even if the thread dies. */
 export class StoreThread {
   readonly #file: string;
   readonly #worker: Worker;
   readonly #exited: Promise<void>;
-  /** INVARIANT: the worker answers each request once and in order, so the next answer belongs to the first one here. */
-  readonly #waiting: ((answer: Answer) => void)[] = [];
+  /** INVARIANT: the worker answers each call once and in order, so the next answer belongs to the first one here. */
+  readonly #waiting: Waiting[] = [];
   readonly #lost: (error: StoreUnavailable, isExpected: boolean) => void;
   #isClosing = false;
-  /** Why no further requests are possible. */
+  /** Why no further calls are possible. */
   #gone: StoreUnavailable | undefined;
 
   /**
-   * @param lost called once when no further requests are possible, after all waiting callers got their error; also when it is
-   *   closed, as expected
+   * @param lost called once when no further calls are possible, and all waiting callers get their error; also when it is closed, as
+   *   expected
    */
   constructor(file: string, openedFor: OpenedFor, lost: (error: StoreUnavailable, isExpected: boolean) => void) {
     this.#file = file;
     this.#lost = lost;
-    const lose = (reason: string) => this.#lose(this.#unavailable(reason));
+    const lose = (reason: string) => this.fail(`the event store \`${file}\` is not available: ${reason}`);
     const { thread, hasEnded } = startThread(new URL('./sqlite-worker.js', import.meta.url), {
       name: 'event-store',
       workerData: { file, openedFor },
       hear: (message: Answer | Fault) => {
-        if (message.kind === 'fault') this.#lose(new StoreUnavailable(message.message));
-        else this.#waiting.shift()?.(message);
+        if (message.kind === 'fault') this.fail(message.message);
+        else this.#answered(message);
       },
       failed: (error) => lose(threadError(error).message),
       ended: () => lose(this.#isClosing ? 'it is closed' : 'its thread has ended'),
@@ -50,16 +56,31 @@ export class StoreThread {
     [this.#worker, this.#exited] = [thread, hasEnded];
   }
 
+  #answered(answer: Answer): void {
+    const waiting = this.#waiting.shift();
+    if (answer.kind === 'done') waiting?.resolve(answer.result);
+    else if (answer.kind === 'failed') waiting?.reject(new StoreUnavailable(answer.message));
+    else waiting?.reject(this.locked());
+  }
+
   /**
    * Position of the last event of the file, once it is open.
    * @throws {StoreUnavailable} if it cannot be opened; the thread has then ended
    */
   async opened(): Promise<number> {
-    const answer = await new Promise<Answer>((resolve) => this.#waiting.push(resolve));
-    if (answer.kind === 'opened') return answer.head;
-    this.expectEnd();
-    await this.#exited;
-    throw new StoreUnavailable(answer.kind === 'failed' ? answer.message : `unexpected answer ${answer.kind}`);
+    try {
+      return await this.#answer<number>();
+    } catch (error) {
+      this.expectEnd();
+      await this.#exited;
+      throw error;
+    }
+  }
+
+  #answer<T>(): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve: (result) => resolve(result as T), reject });
+    });
   }
 
   /** @throws {StoreUnavailable} if the thread is gone */
@@ -67,43 +88,30 @@ export class StoreThread {
     if (this.#gone) throw this.#gone;
   }
 
-  ask(request: Request): Promise<Answer> {
-    return new Promise((resolve) => this.send(request, resolve));
+  /**
+   * @throws {StoreLocked} if another program has the lock for writing
+   * @throws {StoreUnavailable} if the thread has failed, or is gone
+   */
+  async call<M extends keyof FileCalls>(
+    method: M,
+    ...args: Parameters<FileCalls[M]>
+  ): Promise<ReturnType<FileCalls[M]>> {
+    this.checkThere();
+    this.#worker.postMessage({ method, args } satisfies Call);
+    return this.#answer();
   }
 
-  send(request: Request, onAnswer: (answer: Answer) => void): void {
-    if (this.#gone) {
-      onAnswer({ kind: 'failed', message: this.#gone.message });
-      return;
-    }
-    this.#waiting.push(onAnswer);
-    this.#worker.postMessage(request);
+  locked(): StoreLocked {
+    return new StoreLocked(`another program has the write lock of \`${this.#file}\`: nothing was written`);
   }
 
-  /** A page of events as they are stored. */
-  async page(request: Request): Promise<Page> {
-    const answer = await this.ask(request);
-    if (answer.kind !== 'page') throw this.unexpected(answer);
-    return answer;
-  }
-
-  /** A page of events whose chain was checked, or a page if there is something that whoever reads them has to check. */
-  async chainedPage(request: Request & { readonly kind: 'read-chained' }): Promise<ChainedPage | Page> {
-    const answer = await this.ask(request);
-    if (answer.kind !== 'chained-page' && answer.kind !== 'page') throw this.unexpected(answer);
-    return answer;
-  }
-
-  /** The error for an unexpected answer. */
-  unexpected(answer: Answer): StoreUnavailable {
-    return new StoreUnavailable(
-      answer.kind === 'failed' ? answer.message : `the event store \`${this.#file}\` answered ${answer.kind}`,
-    );
-  }
-
-  /** Refuses everything from here on. */
+  /** Refuses everything from here on. Everybody who waits gets an error. */
   fail(message: string): void {
-    this.#lose(new StoreUnavailable(message));
+    if (this.#gone) return;
+    const error = new StoreUnavailable(message);
+    this.#gone = error;
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    this.#lost(error, this.#isClosing);
   }
 
   /** From now on it does not keep the process alive; callers that wait for an answer must do so themselves. */
@@ -116,31 +124,17 @@ export class StoreThread {
     this.#isClosing = true;
   }
 
-  /** Finishes all requests, closes the file and ends the thread. */
+  /** Finishes all calls, closes the file and ends the thread. */
   async close(): Promise<void> {
     // After a fault as well: the thread has the file open until it ends.
-    this.#worker.postMessage({ kind: 'close' } satisfies Request);
+    this.#worker.postMessage({ method: 'close', args: [] } satisfies Call);
     await this.#exited;
-  }
-
-  #unavailable(reason: string): StoreUnavailable {
-    return new StoreUnavailable(`the event store \`${this.#file}\` is not available: ${reason}`);
-  }
-
-  /** Everybody who waits gets an error. */
-  #lose(error: StoreUnavailable): void {
-    if (this.#gone) return;
-    this.#gone = error;
-    for (const onAnswer of this.#waiting.splice(0)) onAnswer({ kind: 'failed', message: error.message });
-    this.#lost(error, this.#isClosing);
   }
 }
 
 /** The events of a page. */
-export function eventsOf({ runs }: Page): readonly RecordedEvent[] {
-  const events: RecordedEvent[] = [];
-  for (const run of runs) for (const stored of storedIn(run)) events.push(parseEvent(stored));
-  return events;
+export function eventsOf({ rows }: Page): readonly RecordedEvent[] {
+  return rows.map((row) => parseEvent(storedEvent(row)));
 }
 
 /**
@@ -162,13 +156,19 @@ export function chainedEventsOf({ list, links }: ChainedRun, after: string): rea
   return events;
 }
 
-/** The link of a page's last event; whoever goes on from there checks that it follows from the events before. */
-export function lastLink({ runs }: Page | ChainedPage): string | undefined {
-  const run = runs.at(-1);
-  if (run === undefined) return undefined;
-  if (typeof run === 'object' && 'links' in run) return run.links.at(-1);
-  const metadata = typeof run === 'string' ? run.slice(run.lastIndexOf(SEPARATOR) + 1) : run.at(-1);
-  return linkIn({ metadata: String(metadata) });
+/** Where the next page begins: behind the last event of this one, whose link the next event has to follow. */
+export function endOf(
+  page: Page | ChainedPage,
+  from: number,
+): { readonly next: number; readonly link: string | undefined } {
+  if (page.kind === 'chained-page') {
+    const count = page.runs.reduce((sum, { links }) => sum + links.length, 0);
+    return { next: from + count, link: page.runs.at(-1)?.links.at(-1) };
+  }
+  const row = page.rows.at(-1);
+  if (row === undefined) return { next: from, link: undefined };
+  const last = storedEvent(row);
+  return { next: last.revision + 1, link: linkIn(last) };
 }
 
 function elementsOf(json: Uint8Array<ArrayBuffer>): readonly ChainedElement[] | undefined {
