@@ -20,10 +20,10 @@ process.umask(0o077);
 keepThreadsSmall();
 try {
   if (process.argv.length > 2) {
-    const given = process.argv.slice(2).join(' ');
+    const input = process.argv.slice(2).join(' ');
     throw new BadSetting(
       'arguments',
-      given,
+      input,
       'none are accepted: set environment variables instead (docs/reference/settings.md)',
     );
   }

@@ -41,11 +41,11 @@ export interface OpenInstallation {
  * was interrupted is continued. Everything that can be refused is, before anything is written.
  */
 export async function openInstallation(
-  given: Config,
+  input: Config,
   { logger, health }: { readonly logger: Logger; readonly health: Health },
 ): Promise<OpenInstallation> {
-  const isTemporary = given.eventStore === 'memory:';
-  const settings = isTemporary ? { ...given, dataDir: temporaryFolder() } : given;
+  const isTemporary = input.eventStore === 'memory:';
+  const settings = isTemporary ? { ...input, dataDir: temporaryFolder() } : input;
   const { dataDir, eventStore } = settings;
   const rootFile = new RootFile(dataDir);
   // An unreadable one is to be known before it is needed.

@@ -59,11 +59,11 @@ async function openReadModels(
 }
 
 /** A coordinator, with the auth proxy next to it if APP says so. */
-export async function startCoordinator(given: Config): Promise<void> {
-  const logger = createLogger(given.logLevel);
+export async function startCoordinator(input: Config): Promise<void> {
+  const logger = createLogger(input.logLevel);
   // A restart is the recovery. What was acknowledged is on disk, so nothing is closed.
   const health = new Health(logConditions(logger), undefined, () => process.exit(1));
-  const opened = await openInstallation(given, { logger, health });
+  const opened = await openInstallation(input, { logger, health });
   const { config, store, clock, randomness, keyEncryption, rootFile, founding, isNew } = opened;
   const world = { store, clock, randomness };
   // Loaded only once the settings and keys are known to be valid, so that a failing start reports it at once; and while the thread

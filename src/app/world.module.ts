@@ -50,7 +50,7 @@ export interface World extends HistoryOptions {
 @Module({})
 export class WorldModule {
   static forRoot(world: World): DynamicModule {
-    const given = [
+    const input = [
       { provide: CONFIG, useValue: world.config },
       { provide: LOGGER, useValue: world.logger },
       { provide: HEALTH, useValue: world.health },
@@ -75,7 +75,7 @@ export class WorldModule {
       { provide: PROXY_SECRET, useValue: { value: world.proxySecret } },
       { provide: HISTORY, useValue: world satisfies HistoryOptions },
     ];
-    return { module: WorldModule, providers: given, exports: given.map(({ provide }) => provide) };
+    return { module: WorldModule, providers: input, exports: input.map(({ provide }) => provide) };
   }
 }
 

@@ -21,8 +21,8 @@ import { boundedWhatIf } from './simulate/what-if.js';
 const registry = buildRegistry(activities);
 const rules = { environment: registry.policyEnvironment, activities: decidedActivities(registry) };
 
-export function approvers({ asked, tagNames }: ApproversTask): ApproverSets {
-  return approverSetsOf(minimalApprovers(asked, rules.environment), asked, tagNames);
+export function approvers({ asked: requested, tagNames }: ApproversTask): ApproverSets {
+  return approverSetsOf(minimalApprovers(requested, rules.environment), requested, tagNames);
 }
 
 export function lint(subject: LintSubject): LintReport {

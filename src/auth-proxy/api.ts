@@ -152,8 +152,8 @@ export class Api {
     parameters: object,
   ): Promise<Outcome<Result> | undefined> {
     const request = JSON.stringify({ type, timestampMs: this.nextTimestamp(), parameters });
-    const asked = { configId, ...identifier, request };
-    const found = await this.internal<Partial<StampedBody>>('account-stamp', asked);
+    const requested = { configId, ...identifier, request };
+    const found = await this.internal<Partial<StampedBody>>('account-stamp', requested);
     if (found.organizationId === undefined) return undefined;
     return outcomeOf(await this.send(submitPath(type), found as StampedBody));
   }
@@ -169,8 +169,8 @@ export class Api {
    * @throws {CoordinatorError} the API's refusal
    */
   async account({ configId }: Configuration, filterType: string, filterValue: string): Promise<string | undefined> {
-    const asked = { configId, filterType, filterValue };
-    return (await this.internal<{ organizationId?: string }>('account', asked)).organizationId;
+    const requested = { configId, filterType, filterValue };
+    return (await this.internal<{ organizationId?: string }>('account', requested)).organizationId;
   }
 
   /** The key that verification tokens are signed with: uncompressed P-256 point, hex. */

@@ -66,7 +66,7 @@ function endpoint<Request extends object, Response extends object>({
   readonly request: new () => Request;
   readonly response: new () => Response;
   readonly takesCaptcha?: true;
-  readonly run: (call: Call, asked: Request) => Response | Promise<Response>;
+  readonly run: (call: Call, requested: Request) => Response | Promise<Response>;
 }): Endpoint {
   return { ...rest, run: (call) => run(call, readShape(rest.request, call.body)) };
 }
@@ -84,7 +84,7 @@ export const endpoints: readonly Endpoint[] = [
     summary: signupSummary,
     request: ProxySignupRequest,
     response: ProxySignupResponse,
-    run: (call, asked) => signup(call, asked, 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7'),
+    run: (call, requested) => signup(call, requested, 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7'),
   }),
   endpoint({
     name: 'signup_v2',
@@ -92,7 +92,7 @@ export const endpoints: readonly Endpoint[] = [
     summary: signupSummary,
     request: ProxySignupV2Request,
     response: ProxySignupResponse,
-    run: (call, asked) => signup(call, asked, 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8'),
+    run: (call, requested) => signup(call, requested, 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8'),
   }),
   endpoint({
     name: 'otp_init',
@@ -100,8 +100,8 @@ export const endpoints: readonly Endpoint[] = [
     summary: initSummary,
     request: ProxyOtpInitRequest,
     response: ProxyOtpInitResponse,
-    async run(call, asked) {
-      const { otpId } = await initOtp<ProxyOtpInitResponse>(call, asked, 'ACTIVITY_TYPE_INIT_OTP_V2');
+    async run(call, requested) {
+      const { otpId } = await initOtp<ProxyOtpInitResponse>(call, requested, 'ACTIVITY_TYPE_INIT_OTP_V2');
       return { otpId };
     },
   }),
@@ -111,8 +111,8 @@ export const endpoints: readonly Endpoint[] = [
     summary: initSummary,
     request: ProxyOtpInitRequest,
     response: ProxyOtpInitV2Response,
-    async run(call, asked) {
-      const result = await initOtp<ProxyOtpInitV2Response>(call, asked, 'ACTIVITY_TYPE_INIT_OTP_V3');
+    async run(call, requested) {
+      const result = await initOtp<ProxyOtpInitV2Response>(call, requested, 'ACTIVITY_TYPE_INIT_OTP_V3');
       return { otpId: result.otpId, otpEncryptionTargetBundle: result.otpEncryptionTargetBundle };
     },
   }),
@@ -121,28 +121,28 @@ export const endpoints: readonly Endpoint[] = [
     summary: verifySummary,
     request: ProxyOtpVerifyRequest,
     response: ProxyOtpVerifyResponse,
-    run: (call, asked) => verifyOtp(call, asked, 'ACTIVITY_TYPE_VERIFY_OTP'),
+    run: (call, requested) => verifyOtp(call, requested, 'ACTIVITY_TYPE_VERIFY_OTP'),
   }),
   endpoint({
     name: 'otp_verify_v2',
     summary: verifySummary,
     request: ProxyOtpVerifyV2Request,
     response: ProxyOtpVerifyResponse,
-    run: (call, asked) => verifyOtp(call, asked, 'ACTIVITY_TYPE_VERIFY_OTP_V2'),
+    run: (call, requested) => verifyOtp(call, requested, 'ACTIVITY_TYPE_VERIFY_OTP_V2'),
   }),
   endpoint({
     name: 'otp_login',
     summary: otpLoginSummary,
     request: ProxyOtpLoginRequest,
     response: ProxySessionResponse,
-    run: (call, asked) => otpLogin(call, asked, 'ACTIVITY_TYPE_OTP_LOGIN'),
+    run: (call, requested) => otpLogin(call, requested, 'ACTIVITY_TYPE_OTP_LOGIN'),
   }),
   endpoint({
     name: 'otp_login_v2',
     summary: otpLoginSummary,
     request: ProxyOtpLoginV2Request,
     response: ProxySessionResponse,
-    run: (call, asked) => otpLogin(call, asked, 'ACTIVITY_TYPE_OTP_LOGIN_V2'),
+    run: (call, requested) => otpLogin(call, requested, 'ACTIVITY_TYPE_OTP_LOGIN_V2'),
   }),
   endpoint({
     name: 'oauth2_authenticate',
@@ -183,16 +183,16 @@ export const endpoints: readonly Endpoint[] = [
 
 async function signup(
   { api, limits, checkCaptcha, configuration, address }: Call,
-  asked: ProxySignupRequest | ProxySignupV2Request,
+  requested: ProxySignupRequest | ProxySignupV2Request,
   type: string,
 ): Promise<ProxySignupResponse> {
-  const { apiKeys = [], authenticators = [], oauthProviders = [], userEmail, userPhoneNumber } = asked;
-  checkMethods(configuration, asked);
+  const { apiKeys = [], authenticators = [], oauthProviders = [], userEmail, userPhoneNumber } = requested;
+  checkMethods(configuration, requested);
   // Its code took a captcha, and serves one sign-up; published clients send no other. The API refuses any other token.
-  if (asked.verificationToken === undefined) await checkCaptcha();
+  if (requested.verificationToken === undefined) await checkCaptcha();
   // All sign-ups are the submits of one user, whose foundings a minute have a limit that all networks share.
   limits.countSignUp(configuration.configId, address);
-  const { userName = userEmail ?? userPhoneNumber ?? 'User', organizationName = userName } = asked;
+  const { userName = userEmail ?? userPhoneNumber ?? 'User', organizationName = userName } = requested;
   const { result, appProofs } = await api.submit<{
     subOrganizationId: string;
     wallet?: { walletId: string; addresses: string[] };
@@ -201,7 +201,7 @@ async function signup(
     subOrganizationName: organizationName,
     rootUsers: [{ userName, userEmail, userPhoneNumber, apiKeys, authenticators, oauthProviders }],
     rootQuorumThreshold: 1,
-    ...picked(asked, ['wallet', 'verificationToken', 'clientSignature']),
+    ...picked(requested, ['wallet', 'verificationToken', 'clientSignature']),
   });
   return {
     organizationId: result.subOrganizationId,
@@ -252,7 +252,7 @@ const methodOfOtp: ReadonlyMap<string, string> = new Map([
 
 async function initOtp<Result>(
   { api, limits, checkCaptcha, configuration, address }: Call,
-  { otpType, emailCustomization: asked = {}, ...rest }: ProxyOtpInitRequest,
+  { otpType, emailCustomization: requested = {}, ...rest }: ProxyOtpInitRequest,
   type: string,
 ): Promise<Result> {
   const { settings, configId, organizationName } = configuration;
@@ -270,7 +270,7 @@ async function initOtp<Result>(
   const userIdentifier = limits.countCode(configId, contact, address);
   const { templateId = settings.otpTemplateId, ...custom } = {
     ...settings.emailCustomizationParams,
-    ...picked(asked, ['templateId']),
+    ...picked(requested, ['templateId']),
   } as Readonly<Record<string, string>>;
   const { appName = organizationName, ...emailCustomization } = { ...custom, ...(templateId ? { templateId } : {}) };
   const { result } = await api.submit<Result>(configuration, type, {
@@ -290,12 +290,12 @@ async function initOtp<Result>(
 
 async function verifyOtp(
   { api, limits, configuration, address }: Call,
-  asked: ProxyOtpVerifyRequest | ProxyOtpVerifyV2Request,
+  requested: ProxyOtpVerifyRequest | ProxyOtpVerifyV2Request,
   type: string,
 ): Promise<ProxyOtpVerifyResponse> {
   const { verificationTokenExpirationSeconds } = configuration.settings;
-  const parameters = { ...asked, ...lifeOf(verificationTokenExpirationSeconds) };
-  const { result } = await limits.countGuess(asked.otpId, address, () =>
+  const parameters = { ...requested, ...lifeOf(verificationTokenExpirationSeconds) };
+  const { result } = await limits.countGuess(requested.otpId, address, () =>
     api.submit<ProxyOtpVerifyResponse>(configuration, type, parameters),
   );
   return { verificationToken: result.verificationToken };
@@ -303,13 +303,13 @@ async function verifyOtp(
 
 async function otpLogin(
   call: Call,
-  { organizationId: named, ...asked }: ProxyOtpLoginRequest | ProxyOtpLoginV2Request,
+  { organizationId: named, ...requested }: ProxyOtpLoginRequest | ProxyOtpLoginV2Request,
   type: string,
 ): Promise<ProxySessionResponse> {
   const { api, configuration, now } = call;
-  const { verificationToken } = asked;
+  const { verificationToken } = requested;
   checkMethodOfToken(configuration, verificationToken);
-  return login(call, type, asked, named, async () => {
+  return login(call, type, requested, named, async () => {
     const key = await api.verificationKey();
     const { contact, kind } = await provenContact(verificationToken, key, configuration.organizationId, now);
     return { filterType: kind, filterValue: contact };
@@ -318,18 +318,18 @@ async function otpLogin(
 
 function oauthLogin(
   call: Call,
-  { organizationId: named, ...asked }: ProxyOauthLoginRequest,
+  { organizationId: named, ...requested }: ProxyOauthLoginRequest,
 ): Promise<ProxySessionResponse> {
   checkMethod(call.configuration, 'oauth');
-  const identifier = () => ({ filterType: 'OIDC_TOKEN', filterValue: asked.oidcToken });
-  return login(call, 'ACTIVITY_TYPE_OAUTH_LOGIN', asked, named, identifier);
+  const identifier = () => ({ filterType: 'OIDC_TOKEN', filterValue: requested.oidcToken });
+  return login(call, 'ACTIVITY_TYPE_OAUTH_LOGIN', requested, named, identifier);
 }
 
 /** Logs in to the sub-organization named, or to that of the identifier, which is only asked for without a name. */
 async function login(
   { api, configuration }: Call,
   type: string,
-  asked: object,
+  requested: object,
   named: string | undefined,
   identifier: () => Identifier | Promise<Identifier>,
 ): Promise<ProxySessionResponse> {
@@ -337,7 +337,7 @@ async function login(
   if (named?.toLowerCase() === configuration.organizationId) {
     throw invalidField('organizationId', 'is the parent organization: log in to a sub-organization, or leave it out');
   }
-  const parameters = { ...asked, ...sessionLife(configuration) };
+  const parameters = { ...requested, ...sessionLife(configuration) };
   const outcome =
     named === undefined
       ? await api.submitForAccount<ProxySessionResponse>(configuration, await identifier(), type, parameters)

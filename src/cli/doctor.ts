@@ -274,11 +274,11 @@ function spanText(ms: number): string {
 
 /** Asks again while it catches up: something recorded a moment ago is not a problem. */
 async function readiness(url: string): Promise<{ readonly response: Response; readonly text: string }> {
-  const begun = performance.now();
+  const started = performance.now();
   for (;;) {
     const response = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(patienceMs) });
     const text = await response.text();
-    if (response.ok || !text.includes('"catching-up"') || performance.now() - begun > patienceMs)
+    if (response.ok || !text.includes('"catching-up"') || performance.now() - started > patienceMs)
       return { response, text };
     await pause(200);
   }
@@ -312,9 +312,9 @@ async function server({ dataDir, apiUrl: ofProxy, app }: Config): Promise<Findin
   }
 }
 
-async function proxySecret({ proxySecret: given, proxySecretFile: file }: Config): Promise<Finding[]> {
+async function proxySecret({ proxySecret: input, proxySecretFile: file }: Config): Promise<Finding[]> {
   const about = 'proxy secret';
-  if (given !== undefined) return [ok(about, 'in PROXY_SECRET')];
+  if (input !== undefined) return [ok(about, 'in PROXY_SECRET')];
   if (file === undefined) return [];
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined) {

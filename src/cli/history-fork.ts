@@ -49,10 +49,10 @@ export async function fork(terminal: Terminal, options: HistoryForkOptions): Pro
 }
 
 async function changeOf(terminal: Terminal, { skip, edit, insert, file }: HistoryForkOptions): Promise<Change> {
-  const asked = Object.entries({ skip, edit, insert }).flatMap(([kind, value]) => {
+  const requested = Object.entries({ skip, edit, insert }).flatMap(([kind, value]) => {
     return value === undefined ? [] : [{ kind: kind as Change['kind'], value }];
   });
-  const [one, ...more] = asked;
+  const [one, ...more] = requested;
   if (!one || more.length > 0) throw new BadUsage('say one of --skip N, --edit N and --insert N, with N a revision');
   const { kind, value } = one;
   const revision = typedRevision(kind, value);

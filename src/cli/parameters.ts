@@ -23,7 +23,7 @@ export function withParameters<SomeCommand extends CliCommand>(command: SomeComm
       '--set <name=value>',
       'one parameter, such as `--set userName=Bob`, `--set apiKeys[0].apiKeyName=laptop` or `--set userIds[]=…`; write a whole list or ' +
         'object as JSON. Can be repeated, and overrides --file',
-      (given: string, before: readonly string[]) => [...before, given],
+      (input: string, before: readonly string[]) => [...before, input],
       [],
     );
 }

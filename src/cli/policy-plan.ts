@@ -76,8 +76,8 @@ export interface Tried {
 }
 
 /** Asks what the changes would have made of the history. */
-export async function tried(client: ActivityClient, { changes }: Plan, given: string | undefined): Promise<Tried> {
-  const from = given === undefined ? undefined : typedRevision('from', given);
+export async function tried(client: ActivityClient, { changes }: Plan, input: string | undefined): Promise<Tried> {
+  const from = input === undefined ? undefined : typedRevision('from', input);
   const draft = draftOf(changes);
   if (draft === undefined) return { notAsked: 'nothing that is decided on changes' };
   if (Object.values(draft).some((list) => Array.isArray(list) && list.length > 100)) {

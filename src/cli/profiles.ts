@@ -39,8 +39,8 @@ export class Profiles {
   /** Those in the user's configuration folder (XDG Base Directory Specification). */
   static of({ env, surroundings }: Terminal): Profiles {
     // The specification says to ignore relative paths.
-    const given = env['XDG_CONFIG_HOME'];
-    const base = given?.startsWith('/') ? given : join(surroundings.home, '.config');
+    const input = env['XDG_CONFIG_HOME'];
+    const base = input?.startsWith('/') ? input : join(surroundings.home, '.config');
     return new Profiles(join(base, 'countersign'), env);
   }
 

@@ -31,25 +31,29 @@ export function proofText(terminal: Terminal, proof: Proof): string {
 
 function quorumWords({ rootQuorum, isRootQuorumOnly }: Proof): string {
   const { threshold, members, approvedBy, isMet, mayBeAsked, setBy } = rootQuorum;
-  const asked = isMet ? 'has approved' : mayBeAsked ? 'may still approve' : 'has no say: the submitter is not a member';
+  const requested = isMet
+    ? 'has approved'
+    : mayBeAsked
+      ? 'may still approve'
+      : 'has no say: the submitter is not a member';
   const only = isRootQuorumOnly ? '; only it may do this' : '';
-  return `${approvedBy.length} of ${threshold} approvals, ${members} ${members === 1 ? 'member' : 'members'}; ${asked}${only}${setByWords(setBy)}`;
+  return `${approvedBy.length} of ${threshold} approvals, ${members} ${members === 1 ? 'member' : 'members'}; ${requested}${only}${setByWords(setBy)}`;
 }
 
 function partText(terminal: Terminal, part: PartProof): string {
   const { payload, policies } = part;
   const title = payload === undefined ? '' : `\n${terminal.styled('bold', `Payload ${printable(payload)}`)}\n`;
-  const asked = policies.filter(({ isAsked }) => isAsked);
-  const others = policies.length - asked.length;
+  const requested = policies.filter(({ isAsked }) => isAsked);
+  const others = policies.length - requested.length;
   return [
     title,
     lines(terminal, [
-      ['Denials', ruleWords(asked, 'EFFECT_DENY', 'OUTCOME_DENY_EXPLICIT')],
-      ['Allows', ruleWords(asked, 'EFFECT_ALLOW', 'OUTCOME_ALLOW')],
+      ['Denials', ruleWords(requested, 'EFFECT_DENY', 'OUTCOME_DENY_EXPLICIT')],
+      ['Allows', ruleWords(requested, 'EFFECT_ALLOW', 'OUTCOME_ALLOW')],
       ['Own', ownWords[part.ownCredentials] ?? part.ownCredentials],
       ['Decided', `${part.outcome.replaceAll('-', ' ')}: ${ruleThat[part.decidedBy] ?? part.decidedBy}`],
     ]),
-    ...asked.map((policy) => policyText(terminal, policy)),
+    ...requested.map((policy) => policyText(terminal, policy)),
     ...(others > 0 ? [`\n${others === 1 ? '1 policy demands' : `${others} policies demand`} another activity.\n`] : []),
   ].join('');
 }

@@ -20,19 +20,19 @@ import { checkSource, storeSettings } from './stores.js';
 import type { Terminal } from './terminal.js';
 
 /** `countersign replay`; see docs/how-to/debug-by-the-events.md. */
-export async function replay(terminal: Terminal, options: ReplayOptions, given?: string): Promise<Outcome> {
+export async function replay(terminal: Terminal, options: ReplayOptions, input?: string): Promise<Outcome> {
   checkTogether(options);
   checkSource(options);
   const { profile } = options;
   if (profile !== undefined) {
     const { replayShown } = await import('./shown-history.js');
-    return replayShown(terminal, { ...options, profile }, given);
+    return replayShown(terminal, { ...options, profile }, input);
   }
   const { eventStore, dataDir } = storeSettings(terminal, options);
   const store = await openForReading(eventStore, dataDir);
   try {
     const found = options.activity === undefined ? undefined : await organizationOfActivity(store, options.activity);
-    const organizationId = given?.toLowerCase() ?? found ?? (await firstOrganization(store));
+    const organizationId = input?.toLowerCase() ?? found ?? (await firstOrganization(store));
     if (organizationId === undefined) throw new BadUsage('the store has no organization yet');
     const opened = await OrganizationReplay.open(store, organizationId, {
       ...eventsSoFar(terminal, options),
@@ -45,8 +45,11 @@ export async function replay(terminal: Terminal, options: ReplayOptions, given?:
 }
 
 function checkTogether({ diff, step, decisions, activity, from }: ReplayOptions): void {
-  const asked = Object.entries({ diff, step: step ?? decisions, activity }).filter(([, value]) => value !== undefined);
-  if (asked.length > 1) throw new BadUsage(`use only one of --diff, --step and --activity, got ${asked.length}`);
+  const requested = Object.entries({ diff, step: step ?? decisions, activity }).filter(
+    ([, value]) => value !== undefined,
+  );
+  if (requested.length > 1)
+    throw new BadUsage(`use only one of --diff, --step and --activity, got ${requested.length}`);
   if (from !== undefined && !step && !decisions) throw new BadUsage('--from only works with --step: add --step');
 }
 

@@ -34,8 +34,8 @@ export async function verify(terminal: Terminal, options: VerifyOptions): Promis
   const { json, quiet, rows: withRows, progress, heads: headsFile, since: sinceFile, profile } = options;
   checkSource(options);
   if (profile !== undefined) {
-    for (const [name, given] of Object.entries({ progress, heads: headsFile, since: sinceFile })) {
-      if (given !== undefined) throw new BadUsage(`--${name} is of a store: leave it out with --profile`);
+    for (const [name, input] of Object.entries({ progress, heads: headsFile, since: sinceFile })) {
+      if (input !== undefined) throw new BadUsage(`--${name} is of a store: leave it out with --profile`);
     }
     const { verifyShown } = await import('./shown-history.js');
     return verifyShown(terminal, profile);

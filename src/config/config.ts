@@ -15,13 +15,13 @@ export interface Config
  * @throws {BadSetting} that names the setting, its value and the rule
  */
 export function readConfig(from: Readonly<Record<string, string | undefined>>): Config {
-  const given = new SettingValues(from);
+  const input = new SettingValues(from);
   return Object.freeze({
-    ...readServer(given),
-    ...readProxy(given),
-    ...readLimitSettings(given),
-    ...readStorage(given),
-    ...readLogins(given),
-    ...readMessages(given),
+    ...readServer(input),
+    ...readProxy(input),
+    ...readLimitSettings(input),
+    ...readStorage(input),
+    ...readLogins(input),
+    ...readMessages(input),
   });
 }

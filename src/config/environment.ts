@@ -8,9 +8,9 @@ import { settings } from './settings.js';
  * @throws {BadSetting} for an unknown name that looks like one of ours
  */
 export function environment(
-  given: Readonly<Record<string, string | undefined>> = process.env,
+  input: Readonly<Record<string, string | undefined>> = process.env,
 ): Readonly<Record<string, string | undefined>> {
-  const all = existsSync('.env') ? { ...parseEnv(readFileSync('.env', 'utf8')), ...given } : given;
+  const all = existsSync('.env') ? { ...parseEnv(readFileSync('.env', 'utf8')), ...input } : input;
   refuseMisspelled(all);
   return all;
 }

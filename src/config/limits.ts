@@ -18,27 +18,27 @@ export interface LimitSettings {
 }
 
 /** @throws {BadSetting} */
-export function readLimitSettings(given: SettingValues): LimitSettings {
-  const rateLimitKeys = given.text('RATE_LIMIT_MAX_KEYS');
+export function readLimitSettings(input: SettingValues): LimitSettings {
+  const rateLimitKeys = input.text('RATE_LIMIT_MAX_KEYS');
   if (!/^[1-9]\d{1,6}$/.test(rateLimitKeys) || Number(rateLimitKeys) < 16) {
     throw new BadSetting('RATE_LIMIT_MAX_KEYS', rateLimitKeys, 'must be a whole number from 16 to 9999999');
   }
   return {
     limits: Object.freeze({
-      organizations: limits(given, 'ORGANIZATION_LIMITS'),
-      subOrganizations: limits(given, 'SUB_ORGANIZATION_LIMITS'),
+      organizations: limits(input, 'ORGANIZATION_LIMITS'),
+      subOrganizations: limits(input, 'SUB_ORGANIZATION_LIMITS'),
     }),
     rateLimits: Object.freeze({
-      perAddress: rate(given, 'RATE_LIMIT_PER_ADDRESS'),
-      perOrganization: rate(given, 'RATE_LIMIT_PER_ORGANIZATION'),
-      perCredential: rate(given, 'RATE_LIMIT_PER_CREDENTIAL'),
+      perAddress: rate(input, 'RATE_LIMIT_PER_ADDRESS'),
+      perOrganization: rate(input, 'RATE_LIMIT_PER_ORGANIZATION'),
+      perCredential: rate(input, 'RATE_LIMIT_PER_CREDENTIAL'),
     }),
     rateLimitKeys: Number(rateLimitKeys),
   };
 }
 
-function limits(given: SettingValues, name: SettingName): LimitsSet {
-  const value = given.optional(name);
+function limits(input: SettingValues, name: SettingName): LimitsSet {
+  const value = input.optional(name);
   try {
     return Object.freeze(value === undefined ? {} : readLimits(value));
   } catch (error) {
@@ -46,8 +46,8 @@ function limits(given: SettingValues, name: SettingName): LimitsSet {
   }
 }
 
-function rate(given: SettingValues, name: SettingName): number | undefined {
-  const value = given.optional(name);
+function rate(input: SettingValues, name: SettingName): number | undefined {
+  const value = input.optional(name);
   if (value === undefined) return undefined;
   if (!/^[1-9]\d{0,6}$/.test(value)) throw new BadSetting(name, value, 'must be a whole number of requests a second');
   return Number(value);

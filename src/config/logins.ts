@@ -29,21 +29,21 @@ export interface LoginSettings {
 }
 
 /** @throws {BadSetting} */
-export function readLogins(given: SettingValues): LoginSettings {
-  const allowPrivateNetwork = given.flag('ALLOW_PRIVATE_NETWORK');
+export function readLogins(input: SettingValues): LoginSettings {
+  const allowPrivateNetwork = input.flag('ALLOW_PRIVATE_NETWORK');
   return {
     allowPrivateNetwork,
-    passkeyOrigins: passkeyOriginsOf(given.list('WEBAUTHN_ORIGINS')),
-    passkeyCounters: given.oneOf('PASSKEY_COUNTERS', ['report', 'strict']),
-    oidcIssuers: issuersOf('OIDC_ISSUERS', given.list('OIDC_ISSUERS'), allowPrivateNetwork),
+    passkeyOrigins: passkeyOriginsOf(input.list('WEBAUTHN_ORIGINS')),
+    passkeyCounters: input.oneOf('PASSKEY_COUNTERS', ['report', 'strict']),
+    oidcIssuers: issuersOf('OIDC_ISSUERS', input.list('OIDC_ISSUERS'), allowPrivateNetwork),
     socialLinkingIssuers: issuersOf(
       'SOCIAL_LINKING_ISSUERS',
-      given.list('SOCIAL_LINKING_ISSUERS'),
+      input.list('SOCIAL_LINKING_ISSUERS'),
       allowPrivateNetwork,
     ),
-    sandboxUntil: sandboxEnd(given.optional('SANDBOX')),
+    sandboxUntil: sandboxEnd(input.optional('SANDBOX')),
     oauth2Providers:
-      given.read('OAUTH2_PROVIDERS', (value) => oauth2ProvidersOf(value, allowPrivateNetwork)) ?? Object.freeze({}),
+      input.read('OAUTH2_PROVIDERS', (value) => oauth2ProvidersOf(value, allowPrivateNetwork)) ?? Object.freeze({}),
   };
 }
 

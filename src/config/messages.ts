@@ -46,12 +46,12 @@ export interface MessageSettings {
 }
 
 /** @throws {BadSetting} */
-export function readMessages(given: SettingValues): MessageSettings {
+export function readMessages(input: SettingValues): MessageSettings {
   return {
-    voteNotices: given.flag('VOTE_NOTICES'),
-    smtp: given.read('SMTP_URL', smtpServerOf),
-    mailFrom: given.read('MAIL_FROM', mailFromOf),
-    sms: given.read('SMS_WEBHOOK_URL', smsGatewayOf),
+    voteNotices: input.flag('VOTE_NOTICES'),
+    smtp: input.read('SMTP_URL', smtpServerOf),
+    mailFrom: input.read('MAIL_FROM', mailFromOf),
+    sms: input.read('SMS_WEBHOOK_URL', smsGatewayOf),
   };
 }
 

@@ -42,10 +42,10 @@ export interface ProxySettings {
 }
 
 /** @throws {BadSetting} */
-export function readProxy(given: SettingValues): ProxySettings {
-  const app = given.oneOf('APP', ['all', 'api', 'proxy']);
+export function readProxy(input: SettingValues): ProxySettings {
+  const app = input.oneOf('APP', ['all', 'api', 'proxy']);
   const [apiUrl, authProxyUrl] = (['API_URL', 'AUTH_PROXY_URL'] as const).map((name) => {
-    const value = given.optional(name);
+    const value = input.optional(name);
     if (value === undefined || isWebOrigin(value)) return value;
     throw new BadSetting(
       name,
@@ -53,8 +53,8 @@ export function readProxy(given: SettingValues): ProxySettings {
       'must be an origin such as http://coordinator:8080, without a path',
     );
   });
-  const proxySecret = given.optional('PROXY_SECRET');
-  const proxySecretFile = given.optional('PROXY_SECRET_FILE');
+  const proxySecret = input.optional('PROXY_SECRET');
+  const proxySecretFile = input.optional('PROXY_SECRET_FILE');
   if (proxySecret !== undefined && !/^[\x21-\x7e]{32,512}$/.test(proxySecret)) {
     const rule = `must be 32 to 512 printable characters without spaces; it has ${proxySecret.length}`;
     throw new BadSetting('PROXY_SECRET', '…', rule);
@@ -72,20 +72,20 @@ export function readProxy(given: SettingValues): ProxySettings {
     proxySecretFile,
     authProxyUrl,
     proxyLimits: Object.freeze({
-      perAddress: limit(given, 'PROXY_RATE_LIMIT_PER_ADDRESS'),
-      perConfiguration: limit(given, 'PROXY_RATE_LIMIT_PER_CONFIGURATION'),
-      codesPerAddress: limit(given, 'PROXY_RATE_LIMIT_CODES_PER_ADDRESS'),
-      perContact: limit(given, 'PROXY_RATE_LIMIT_PER_CONTACT'),
-      signUpsPerAddress: limit(given, 'PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS'),
+      perAddress: limit(input, 'PROXY_RATE_LIMIT_PER_ADDRESS'),
+      perConfiguration: limit(input, 'PROXY_RATE_LIMIT_PER_CONFIGURATION'),
+      codesPerAddress: limit(input, 'PROXY_RATE_LIMIT_CODES_PER_ADDRESS'),
+      perContact: limit(input, 'PROXY_RATE_LIMIT_PER_CONTACT'),
+      signUpsPerAddress: limit(input, 'PROXY_RATE_LIMIT_SIGN_UPS_PER_ADDRESS'),
     }),
-    proxyCaptcha: captcha(given),
+    proxyCaptcha: captcha(input),
   };
 }
 
-function captcha(given: SettingValues): CaptchaSettings | undefined {
-  const verifyUrl = given.optional('PROXY_CAPTCHA_VERIFY_URL');
-  const secret = given.optional('PROXY_CAPTCHA_SECRET');
-  const siteKey = given.optional('PROXY_CAPTCHA_SITE_KEY');
+function captcha(input: SettingValues): CaptchaSettings | undefined {
+  const verifyUrl = input.optional('PROXY_CAPTCHA_VERIFY_URL');
+  const secret = input.optional('PROXY_CAPTCHA_SECRET');
+  const siteKey = input.optional('PROXY_CAPTCHA_SITE_KEY');
   if (verifyUrl === undefined) {
     if (secret === undefined && siteKey === undefined) return undefined;
     const rule = 'is required when PROXY_CAPTCHA_SECRET or PROXY_CAPTCHA_SITE_KEY is set';
@@ -96,7 +96,7 @@ function captcha(given: SettingValues): CaptchaSettings | undefined {
     const rule = 'must be a URL such as https://challenges.cloudflare.com/turnstile/v0/siteverify';
     throw new BadSetting('PROXY_CAPTCHA_VERIFY_URL', shownAddress(verifyUrl), rule);
   }
-  if (url.protocol === 'http:' && !given.flag('ALLOW_PRIVATE_NETWORK')) {
+  if (url.protocol === 'http:' && !input.flag('ALLOW_PRIVATE_NETWORK')) {
     const rule = 'must be https unless ALLOW_PRIVATE_NETWORK is true';
     throw new BadSetting('PROXY_CAPTCHA_VERIFY_URL', shownAddress(verifyUrl), rule);
   }
@@ -106,8 +106,8 @@ function captcha(given: SettingValues): CaptchaSettings | undefined {
   return Object.freeze({ verifyUrl, secret, siteKey });
 }
 
-function limit(given: SettingValues, name: SettingName): number | undefined {
-  const value = given.text(name);
+function limit(input: SettingValues, name: SettingName): number | undefined {
+  const value = input.text(name);
   if (!/^(?:0|[1-9]\d{0,6})$/.test(value)) throw new BadSetting(name, value, 'must be a whole number; 0 is no limit');
   return Number(value) || undefined;
 }

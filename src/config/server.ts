@@ -28,48 +28,48 @@ export interface ServerSettings {
 }
 
 /** @throws {BadSetting} */
-export function readServer(given: SettingValues): ServerSettings {
-  const port = given.text('PORT');
+export function readServer(input: SettingValues): ServerSettings {
+  const port = input.text('PORT');
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new BadSetting('PORT', port, 'must be from 0 to 65535');
-  const publicUrl = given.optional('PUBLIC_URL');
+  const publicUrl = input.optional('PUBLIC_URL');
   if (publicUrl !== undefined && !isWebOrigin(publicUrl)) {
     const rule = 'must be an origin such as https://api.example.com, without a path';
     throw new BadSetting('PUBLIC_URL', shownAddress(publicUrl), rule);
   }
-  const invitationUrl = given.optional('INVITATION_URL');
+  const invitationUrl = input.optional('INVITATION_URL');
   // A URL without query and fragment, because each link adds its own fragment.
   if (invitationUrl !== undefined && !isIssuer(invitationUrl)) {
     const rule = 'must be a page such as https://app.example.com/invitation, without query and fragment';
     throw new BadSetting('INVITATION_URL', shownAddress(invitationUrl), rule);
   }
-  const [headersTimeout, requestTimeout] = [seconds(given, 'HEADERS_TIMEOUT'), seconds(given, 'REQUEST_TIMEOUT')];
+  const [headersTimeout, requestTimeout] = [seconds(input, 'HEADERS_TIMEOUT'), seconds(input, 'REQUEST_TIMEOUT')];
   if (headersTimeout > requestTimeout) {
     const rule = `must be at most REQUEST_TIMEOUT (${requestTimeout}), which covers the whole request`;
     throw new BadSetting('HEADERS_TIMEOUT', String(headersTimeout), rule);
   }
   return {
-    host: given.text('HOST'),
+    host: input.text('HOST'),
     port: Number(port),
     publicUrl,
     invitationUrl,
-    activityTimestamps: given.oneOf('ACTIVITY_TIMESTAMPS', ['text', 'object']),
-    logLevel: given.oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
+    activityTimestamps: input.oneOf('ACTIVITY_TIMESTAMPS', ['text', 'object']),
+    logLevel: input.oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
     requestTimeoutMs: requestTimeout * 1_000,
     headersTimeoutMs: headersTimeout * 1_000,
-    trustProxy: given.flag('TRUST_PROXY'),
-    shutdownDelayMs: shutdownDelay(given) * 1_000,
-    buildCommit: given.read('BUILD_COMMIT', buildCommitOf),
+    trustProxy: input.flag('TRUST_PROXY'),
+    shutdownDelayMs: shutdownDelay(input) * 1_000,
+    buildCommit: input.read('BUILD_COMMIT', buildCommitOf),
   };
 }
 
-function seconds(given: SettingValues, name: SettingName): number {
-  const value = given.text(name);
+function seconds(input: SettingValues, name: SettingName): number {
+  const value = input.text(name);
   if (/^[1-9]\d{0,3}$/.test(value)) return Number(value);
   throw new BadSetting(name, value, 'must be a whole number of seconds, from 1 to 9999');
 }
 
-function shutdownDelay(given: SettingValues): number {
-  const value = given.text('SHUTDOWN_DELAY_SECONDS');
+function shutdownDelay(input: SettingValues): number {
+  const value = input.text('SHUTDOWN_DELAY_SECONDS');
   if (/^\d{1,3}$/.test(value) && Number(value) <= 300) return Number(value);
   throw new BadSetting('SHUTDOWN_DELAY_SECONDS', value, 'must be a whole number of seconds, from 0 to 300');
 }

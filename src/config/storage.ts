@@ -27,16 +27,16 @@ export interface StorageSettings {
 }
 
 /** @throws {BadSetting} */
-export function readStorage(given: SettingValues): StorageSettings {
-  const dataDir = given.text('DATA_DIR');
+export function readStorage(input: SettingValues): StorageSettings {
+  const dataDir = input.text('DATA_DIR');
   return {
     dataDir,
-    eventStore: eventStoreOf(given.text('EVENT_STORE')),
-    kek: keksOf(given.optional('KEK')),
-    kekFile: given.optional('KEK_FILE') ?? join(dataDir, 'kek'),
-    rootApiPublicKey: given.read('ROOT_API_PUBLIC_KEY', rootApiPublicKeyOf),
-    restored: given.flag('RESTORED'),
-    minFreeDisk: bytes(given, 'MIN_FREE_DISK'),
+    eventStore: eventStoreOf(input.text('EVENT_STORE')),
+    kek: keksOf(input.optional('KEK')),
+    kekFile: input.optional('KEK_FILE') ?? join(dataDir, 'kek'),
+    rootApiPublicKey: input.read('ROOT_API_PUBLIC_KEY', rootApiPublicKeyOf),
+    restored: input.flag('RESTORED'),
+    minFreeDisk: bytes(input, 'MIN_FREE_DISK'),
   };
 }
 
@@ -81,8 +81,8 @@ function isCompressedKey(hex: string): boolean {
 
 const units = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const;
 
-function bytes(given: SettingValues, name: SettingName): number {
-  const value = given.text(name);
+function bytes(input: SettingValues, name: SettingName): number {
+  const value = input.text(name);
   const [, count, unit = 'B'] = /^(\d{1,9})\s?(B|KiB|MiB|GiB|TiB)?$/.exec(value) ?? [];
   if (count !== undefined) return Number(count) * units[unit as keyof typeof units];
   throw new BadSetting(name, value, 'must be a size such as 256MiB or 2GiB');

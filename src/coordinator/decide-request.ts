@@ -50,12 +50,12 @@ export class RequestDecider {
     const { organization } = loaded;
     const { organizationId } = organization;
     const today = assembleContext(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
-    const basis = this.underWay(pending.progress, today, loaded, parent);
-    const caller = this.callerOf(pending, basis, parent, today.now);
+    const context = this.underWay(pending.progress, today, loaded, parent);
+    const caller = this.callerOf(pending, context, parent, today.now);
     const callerUserId = caller.user.userId;
 
     const known = this.knownActivity(loaded, request.fingerprint);
-    if (known && !this.isVoteOfAnother(basis, known, request, caller)) {
+    if (known && !this.isVoteOfAnother(context, known, request, caller)) {
       const record = organization.openActivities.get(known);
       const result = { organizationId, organization, callerUserId, meter, activityId: known, record };
       return { kind: 'decided', pending, result, added: [] };
@@ -71,14 +71,14 @@ export class RequestDecider {
     if (this.ports.counters.isStrict || !pending.progress.isCounterReported) {
       pending.progress.isCounterReported = checkCounter(pending.passkey, caller, this.ports.counters);
     }
-    const outcome = this.submitOrVote(pending, caller, basis, loaded, parent);
+    const outcome = this.submitOrVote(pending, caller, context, loaded, parent);
     if (outcome.kind === 'prepare') return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
-    const record = recordAfter(organization, activityId, events, basis.now);
-    batch.push(...applyAndSeal(loaded, events, activityId, request.fingerprint, basis.now));
+    const record = recordAfter(organization, activityId, events, context.now);
+    batch.push(...applyAndSeal(loaded, events, activityId, request.fingerprint, context.now));
     const isSubmission = events.some(({ type }) => type === 'ActivitySubmitted');
-    const given = pending.prepared && 'value' in pending.prepared ? pending.prepared.value : undefined;
-    const appended = isSubmission ? { prepared: given } : undefined;
+    const input = pending.prepared && 'value' in pending.prepared ? pending.prepared.value : undefined;
+    const appended = isSubmission ? { prepared: input } : undefined;
     const result = { organizationId, organization, callerUserId, meter, activityId, record, appended };
     return { kind: 'decided', pending, result, added: events, refusal, afterwards };
   }
@@ -90,9 +90,9 @@ export class RequestDecider {
     now: number,
   ): Caller {
     const { stamp, version, organizationId, attestation } = pending.request;
-    const asked = { stamp, version, organizationId, attestation, passkey: pending.passkey };
+    const requested = { stamp, version, organizationId, attestation, passkey: pending.passkey };
     const parent = loadedParent?.organization;
-    const caller = callerOf(asked, organization, parent, now);
+    const caller = callerOf(requested, organization, parent, now);
     const isOfParent = caller.organizationId !== organization.organizationId;
     if (parent && (isOfParent || isIssuedBy(parent, attestation))) checkParentsTime(this.ports.clock, parent);
     const authority =
@@ -106,23 +106,23 @@ export class RequestDecider {
       basis: { revision, rules: rulesNumber, ...(authority && { authority }) },
     };
     pending.request.onKnown?.(organizationId, caller.credential.id);
-    checkMaySubmit(asked, caller, organization, parent);
+    checkMaySubmit(requested, caller, organization, parent);
     return caller;
   }
 
   /** The identical body from another user who may vote counts as that user's vote (docs/protocol.md, fingerprints). */
   private isVoteOfAnother(
-    basis: DecisionContext,
+    context: DecisionContext,
     activityId: string,
     { fingerprint, version: { definition } }: SubmitRequest,
     { user: { userId } }: Caller,
   ): boolean {
-    const { organization } = basis;
+    const { organization } = context;
     const open = organization.openActivities.get(activityId);
     if (!open || open.votes.some((vote) => vote.fingerprint === fingerprint && vote.userId === userId)) return false;
     // Decided as a vote: a caller who may not cast it must be told so, not shown the activity as if it had counted.
     if (definition.kind === 'vote') return true;
-    return !organization.isDeleted && organization.users.has(userId) && isVoteOf(basis, open, userId);
+    return !organization.isDeleted && organization.users.has(userId) && isVoteOf(context, open, userId);
   }
 
   /** The started decision if it was on the same state; otherwise a new one, with what is left of the meter. */
@@ -167,7 +167,7 @@ export class RequestDecider {
   private submitOrVote(
     pending: PendingRequest,
     caller: Caller,
-    basis: DecisionContext,
+    context: DecisionContext,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
   ): (Extract<DecisionResult, { kind: 'decided' }> & { readonly activityId: string }) | ToPrepare {
@@ -182,13 +182,13 @@ export class RequestDecider {
     if (target) {
       const selection = version.definition.kind === 'vote' ? version.definition.selection : 'VOTE_SELECTION_APPROVED';
       const vote = voteOf(request, passkey, caller, activityId, selection);
-      outcome = decideVote(basis, target, vote, voter, prepared);
+      outcome = decideVote(context, target, vote, voter, prepared);
     } else {
       const { parameters, timestampMs, generateAppProofs, found } = request;
       const { type } = version;
       const vote = voteOf(request, passkey, caller, activityId, 'VOTE_SELECTION_APPROVED');
       const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found };
-      outcome = decideSubmit(basis, submission, vote, voter, prepared);
+      outcome = decideSubmit(context, submission, vote, voter, prepared);
     }
     if (outcome.kind === 'prepare') {
       const { definition } = activityVersion(this.ports.registry, target?.type ?? version.type);
@@ -198,7 +198,7 @@ export class RequestDecider {
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
     const links = { organization: loaded.hash, parent: authority?.hash };
     const submitted = target ?? { ...request, type: version.type };
-    const proof = proofOf(basis, submitted, prepared, outcome.events, links, this.ports.proofs);
+    const proof = proofOf(context, submitted, prepared, outcome.events, links, this.ports.proofs);
     const { refusal, afterwards } = outcome;
     return {
       kind: 'decided',

@@ -61,9 +61,9 @@ export class DryRuns {
     checkLiveness(timestampMs, today.now);
     if (organization.isDeleted) throw organizationDeleted(organizationId);
     if (hasLapsed(organization, today.now)) throw signUpLapsed(organizationId);
-    const asked = { stamp, version, organizationId };
-    const caller = callerOf(asked, organization, parent?.organization, today.now);
-    checkMaySubmit(asked, caller, organization, parent?.organization);
+    const requested = { stamp, version, organizationId };
+    const caller = callerOf(requested, organization, parent?.organization, today.now);
+    checkMaySubmit(requested, caller, organization, parent?.organization);
     const authority = caller.organizationId !== organizationId && parent ? { authority: parent } : {};
     const voter = { userId: caller.user.userId, credential: caller.credential, ...authority };
     const vote = voteOf(tried, caller, organizationId);
@@ -71,16 +71,16 @@ export class DryRuns {
     const activityId = derivedId('dry run', fingerprint);
     const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs: undefined };
     const found: FoundOut = {};
-    const basis = { ...today, steps: meter.decision(), clauses: clausesOf(today), found };
+    const context = { ...today, steps: meter.decision(), clauses: clausesOf(today), found };
     try {
       const result = await this.decided(
-        () => decideSubmit(basis, submission, vote, voter, undefined),
+        () => decideSubmit(context, submission, vote, voter, undefined),
         organization,
         meter,
       );
-      return toldOf(result, basis, caller.user.userId, meter);
+      return toldOf(result, context, caller.user.userId, meter);
     } catch (error) {
-      return refused(error, basis, submission);
+      return refused(error, context, submission);
     }
   }
 
@@ -134,8 +134,8 @@ function voteOf({ type, parameters, timestampMs, stamp }: Tried, caller: Caller,
 
 type Trial = DecisionContext & { readonly found: FoundOut };
 
-function toldOf(result: DecisionResult, basis: Trial, userId: string, meter: Meter): DryRunTold {
-  const { by, evaluations = [] } = basis.found.authorization ?? { by: 'none' as const };
+function toldOf(result: DecisionResult, context: Trial, userId: string, meter: Meter): DryRunTold {
+  const { by, evaluations = [] } = context.found.authorization ?? { by: 'none' as const };
   const policyEvaluations = [...evaluations];
   if (result.kind === 'prepare') return { outcome: 'allow', decidedBy: by, policyEvaluations, needsWorld: true };
   const { outcome, events, refusal } = result;
@@ -143,10 +143,10 @@ function toldOf(result: DecisionResult, basis: Trial, userId: string, meter: Met
   if (refusal) return { ...told, refusal: { code: refusal.code, message: refusal.message } };
   const [submitted] = events;
   if (outcome !== 'consensus-needed' || submitted?.type !== 'ActivitySubmitted') return told;
-  const { organization, now } = basis;
+  const { organization, now } = context;
   const recording = { organizationId: organization.organizationId, at: now, voter: () => undefined };
   const open: OpenActivity = evolveRecord(undefined, submitted, recording);
-  const waits = waitsFor({ ...basis, steps: meter.upTo(decisionSteps), found: {} }, open, userId);
+  const waits = waitsFor({ ...context, steps: meter.upTo(decisionSteps), found: {} }, open, userId);
   return { ...told, ...(waits ? { waitsFor: waits } : {}) };
 }
 

@@ -72,12 +72,12 @@ export class OrphanedVaults {
     const until = this.clock.now() - lostAfterMs;
     const doubtful = [...this.doubtful.values()];
     this.doubtful.clear();
-    let asked = 0;
+    let requested = 0;
     let gone = 0;
     for (const vaults of [doubtful, this.index.unnamedVaults(this.lookedUntil, until)]) {
       for (const one of vaults) {
         if (signal.aborted || gone === goneInARow) break;
-        if (++asked % rest.every === 0) await pause(rest.ms, undefined, { signal, ref: false });
+        if (++requested % rest.every === 0) await pause(rest.ms, undefined, { signal, ref: false });
         gone = (await this.look(one)) ? gone + 1 : 0;
       }
     }

@@ -24,7 +24,7 @@ export class RecordedOrganizations implements OrganizationPort {
     return this.index.tokenUses(tokenId);
   }
 
-  homeOfContact(...asked: Parameters<OrganizationPort['homeOfContact']>): Promise<string | undefined> {
-    return this.index.homeOfContact(...asked);
+  homeOfContact(...requested: Parameters<OrganizationPort['homeOfContact']>): Promise<string | undefined> {
+    return this.index.homeOfContact(...requested);
   }
 }

@@ -22,18 +22,18 @@ export interface Rights {
 export type Words = Pick<Rights, 'waitsFor' | 'decoded' | 'waitsForNotComputed'>;
 
 /** What a waiting activity waits for, and what it would sign or change. */
-export function wordsOf(basis: DecisionContext, open: OpenActivity, userId: string): Words | undefined {
-  const missing = waitsFor(basis, open, userId);
+export function wordsOf(context: DecisionContext, open: OpenActivity, userId: string): Words | undefined {
+  const missing = waitsFor(context, open, userId);
   if (!missing) return undefined;
-  const decoded = decodedIn(basis, open) ?? changesOf(basis, open);
+  const decoded = decodedIn(context, open) ?? changesOf(context, open);
   return { waitsFor: missing, ...(decoded ? { decoded } : {}) };
 }
 
 /** What it would sign, decoded. */
 export function decodedIn(
-  basis: DecisionContext,
+  context: DecisionContext,
   activity: Pick<OpenActivity, 'type' | 'intent'>,
 ): readonly Decoded[] | undefined {
-  const toSign = toSignOf(basis, activity);
+  const toSign = toSignOf(context, activity);
   return toSign && decodedOf(toSign);
 }

@@ -21,18 +21,18 @@ export const read = task(async (job: ToRead) => (await import('../transactions/b
 /** Makes a page of events: secrets are sought in long requests. */
 export const pages = task(async (job: ToTell) => (await import('../read-models/telling.js')).tellEvents(job));
 
-export const states = task(async (asked: StatesQuery) =>
-  (await import('../audit/timeline/query-states.js')).queryStates(asked),
+export const states = task(async (requested: StatesQuery) =>
+  (await import('../audit/timeline/query-states.js')).queryStates(requested),
 );
 
 /** Explains past decisions. */
-export const reasons = task(async (asked: HistoryQuery<ReasonsQuestion>) => (await policies()).reasons(asked));
+export const reasons = task(async (requested: HistoryQuery<ReasonsQuestion>) => (await policies()).reasons(requested));
 
 /** Proves decisions. */
-export const proofs = task(async (asked: HistoryQuery<ProofQuestion>) => (await policies()).proof(asked));
+export const proofs = task(async (requested: HistoryQuery<ProofQuestion>) => (await policies()).proof(requested));
 
 export const approvers = task(async (question: ApproversTask) => (await policies()).approvers(question));
 
 export const lint = task(async (subject: LintSubject) => (await policies()).lint(subject));
 
-export const whatIf = task(async (asked: AskedWhatIf) => (await policies()).whatIf(asked));
+export const whatIf = task(async (requested: AskedWhatIf) => (await policies()).whatIf(requested));

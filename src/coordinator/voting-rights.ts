@@ -54,9 +54,9 @@ export class VotingRights {
     if (organization.isDeleted) return noRights;
     const read = (): Rights => {
       const today = assembleContext(this.ports, organization, 0, undefined, meter.reading);
-      const basis = { ...today, now: activity.updatedAt, steps: meter.upTo(decisionSteps) };
+      const context = { ...today, now: activity.updatedAt, steps: meter.upTo(decisionSteps) };
       const decoded = decodedIn(today, activity);
-      const rights = rightsOfAnybody(basis, activity);
+      const rights = rightsOfAnybody(context, activity);
       return { ...(meter.left > 0 ? rights : notComputed), ...(decoded ? { decoded } : {}) };
     };
     return this.readingFirst(meter, (unread) => this.otherwiseRead(organization, unread, read, notComputed));
@@ -79,8 +79,8 @@ export class VotingRights {
 
   /** What a question about a waiting activity is asked on, with the steps of a decision. */
   assembleContext(organization: OrganizationView, meter: Meter): DecisionContext {
-    const basis = assembleContext(this.ports, organization, 0, undefined, meter.reading);
-    return { ...basis, steps: meter.upTo(decisionSteps) };
+    const context = assembleContext(this.ports, organization, 0, undefined, meter.reading);
+    return { ...context, steps: meter.upTo(decisionSteps) };
   }
 
   private saidToMember<Said>(
@@ -88,12 +88,12 @@ export class VotingRights {
     activityId: string,
     userId: string,
     meter: Meter,
-    say: (basis: DecisionContext, open: OpenActivity, userId: string) => Said,
+    say: (context: DecisionContext, open: OpenActivity, userId: string) => Said,
   ): Said | undefined {
     const open = openToMember(organization, activityId, userId);
     if (!open || meter.left <= 0) return undefined;
-    const basis = assembleContext(this.ports, organization, 0, undefined, meter.reading);
-    return say({ ...basis, steps: meter.upTo(decisionSteps) }, open, userId);
+    const context = assembleContext(this.ports, organization, 0, undefined, meter.reading);
+    return say({ ...context, steps: meter.upTo(decisionSteps) }, open, userId);
   }
 
   /**
@@ -157,9 +157,9 @@ export class VotingRights {
     const open = openToMember(organization, activityId, userId);
     if (!open) return undefined;
     if (left.left <= 0) return wordsNotComputed;
-    const basis = assembleContext(this.ports, organization, 0, undefined, meter.reading);
+    const context = assembleContext(this.ports, organization, 0, undefined, meter.reading);
     const steps = left.upTo(decisionSteps, clauses.spent);
-    const words = wordsOf({ ...basis, steps, clauses }, open, userId);
+    const words = wordsOf({ ...context, steps, clauses }, open, userId);
     left.note(JSON.stringify(words ?? {}).length * weights.byteWritten);
     // What ran out of steps may have come out wrong.
     return left.left > 0 ? words : wordsNotComputed;
@@ -185,8 +185,8 @@ export class VotingRights {
   ): Promise<{ readonly found: readonly User[]; readonly wouldSign: readonly DecodedFact[] }> {
     return this.readingFirst(meter, (unread) => {
       const today = assembleContext(this.ports, organization, 0, undefined, meter.reading);
-      const basis = { ...today, steps: meter.upTo(decisionSteps) };
-      const wanted = this.otherwiseRead(organization, unread, () => approversOf(basis, open), new Set<string>());
+      const context = { ...today, steps: meter.upTo(decisionSteps) };
+      const wanted = this.otherwiseRead(organization, unread, () => approversOf(context, open), new Set<string>());
       const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
       const toSign = this.otherwiseRead(organization, unread, () => toSignOf(today, open), undefined);
       return { found, wouldSign: toSign ? decodedForMail(toSign) : [] };
@@ -208,14 +208,14 @@ export class VotingRights {
     meter: Meter,
     shared?: ClausesRead,
   ): (activityId: string) => Rights {
-    const basis = assembleContext(this.ports, organization, 0, undefined, meter.reading);
-    const clauses = shared ?? clausesOf(basis);
+    const context = assembleContext(this.ports, organization, 0, undefined, meter.reading);
+    const clauses = shared ?? clausesOf(context);
     return (activityId) => {
       const open = organization.openActivities.get(activityId);
       if (!open || organization.isDeleted || !organization.users.has(userId)) return noRights;
       // Each is computed as it would be decided: alone.
       const steps = meter.upTo(decisionSteps, clauses.spent);
-      const rights = meter.left > 0 ? rightsOf({ ...basis, steps, clauses }, open, userId) : noRights;
+      const rights = meter.left > 0 ? rightsOf({ ...context, steps, clauses }, open, userId) : noRights;
       return meter.left > 0 ? rights : notComputed;
     };
   }

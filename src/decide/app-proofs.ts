@@ -20,7 +20,7 @@ export interface BasisLinks {
  * @param submitted if the activity has not waited for votes
  */
 export function proofOf(
-  basis: DecisionContext,
+  context: DecisionContext,
   submitted: OpenActivity | Pick<Submission, 'type' | 'parameters' | 'generateAppProofs'>,
   prepared: Prepared,
   events: readonly OrganizationEvent[],
@@ -30,11 +30,11 @@ export function proofOf(
   const end = events.at(-1);
   if (end?.type !== 'ActivityCompleted' && end?.type !== 'ActivityFailed') return [];
   if (!submitted.generateAppProofs) return [];
-  const { organizationId } = basis.organization;
+  const { organizationId } = context.organization;
   const { type } = submitted;
   const [parameters, approvals] =
-    'votes' in submitted ? [submitted.intent, countedApprovals(basis, submitted)] : [submitted.parameters, []];
-  const version = activityVersion(basis.registry, type);
+    'votes' in submitted ? [submitted.intent, countedApprovals(context, submitted)] : [submitted.parameters, []];
+  const version = activityVersion(context.registry, type);
   const { definition } = version;
   const derivedBeside =
     prepared && 'value' in prepared && definition.derivedBeside
@@ -50,7 +50,7 @@ export function proofOf(
     events,
     derivedBeside,
     links,
-    at: basis.now,
+    at: context.now,
   };
   return [proveEnded(ended, signer)];
 }

@@ -11,9 +11,9 @@ import type { DecisionContext, Waiting } from './decision-context.js';
 import { aboutStillThere, questionOf, policyContext } from './authorization-request.js';
 
 /** Approvals of a waiting activity that still count, oldest first. */
-export function countedApprovals(basis: DecisionContext, open: OpenActivity): readonly Vote[] {
-  const standing = new Set(standingApprovals(basis, open).map(({ userId }) => userId));
-  return liveApprovals(open.votes, basis.now).filter(({ userId }) => standing.has(userId));
+export function countedApprovals(context: DecisionContext, open: OpenActivity): readonly Vote[] {
+  const standing = new Set(standingApprovals(context, open).map(({ userId }) => userId));
+  return liveApprovals(open.votes, context.now).filter(({ userId }) => standing.has(userId));
 }
 
 /** The first vote is the submitter's. */
@@ -22,23 +22,23 @@ export function submissionOf(open: OpenActivity): Vote {
 }
 
 /** What there is to vote on, and who may. */
-export function waiting(basis: DecisionContext, open: OpenActivity): Waiting {
-  const { definition, ...version } = activityVersion(basis.registry, open.type);
+export function waiting(context: DecisionContext, open: OpenActivity): Waiting {
+  const { definition, ...version } = activityVersion(context.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
-  const about = aboutStillThere(definition, intent, basis);
+  const about = aboutStillThere(definition, intent, context);
   const question = questionOf(
-    basis.registry,
+    context.registry,
     open.type,
     definition,
     intent,
     submissionOf(open).userId,
-    basis.organization,
+    context.organization,
     about,
     true,
   );
-  const approvals = standingApprovals(basis, open);
-  const eligible = eligibleApprovers(question, approvals, policyContext(basis));
-  const member = changedMember(basis, definition, intent);
+  const approvals = standingApprovals(context, open);
+  const eligible = eligibleApprovers(question, approvals, policyContext(context));
+  const member = changedMember(context, definition, intent);
   // The member's own approval is required, so the member may vote even if no policy makes them eligible.
   const snapshot = machineOf(open, approvals, member === undefined ? eligible : new Set([...eligible, member]));
   return { snapshot, approvals, question, member };
@@ -86,14 +86,14 @@ export function changedMember(
 
 /** The member whose approval (or the quorum's) is missing for something that policies allow. */
 export function memberInTheWay(
-  basis: DecisionContext,
+  context: DecisionContext,
   definition: AnyActivity,
   intent: object,
   { outcome }: Authorization,
   word: Word,
 ): string | undefined {
-  const member = outcome === 'allow' ? changedMember(basis, definition, intent) : undefined;
-  return member === undefined || mayChange(basis.organization, member, word) ? undefined : member;
+  const member = outcome === 'allow' ? changedMember(context, definition, intent) : undefined;
+  return member === undefined || mayChange(context.organization, member, word) ? undefined : member;
 }
 
 export function waitingForQuorum(authorization: Authorization): Authorization {

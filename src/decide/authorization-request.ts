@@ -18,9 +18,9 @@ export function readsResources({ resources, payloads }: AnyActivity): boolean {
 }
 
 /** For a waiting activity: what can no longer be read counts as its `check` says. */
-export function readFirstIfThere(definition: AnyActivity, intent: object, basis: DecisionContext): void {
+export function readFirstIfThere(definition: AnyActivity, intent: object, context: DecisionContext): void {
   try {
-    readFirst(definition, intent, basis);
+    readFirst(definition, intent, context);
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
   }
@@ -33,17 +33,17 @@ export const notRead: About = { resources: unreadable('it was not read, as nothi
 export type About = Pick<AuthorizationRequest, 'resources' | 'parts'>;
 
 /** @throws {CoordinatorError} if it cannot be read */
-export function aboutOf(definition: AnyActivity, intent: object, basis: DecisionContext): About {
-  const { organization } = basis;
-  if (definition.resources ?? definition.payloads) readFirst(definition, intent, basis);
+export function aboutOf(definition: AnyActivity, intent: object, context: DecisionContext): About {
+  const { organization } = context;
+  if (definition.resources ?? definition.payloads) readFirst(definition, intent, context);
   const parts = definition.payloads?.(intent, organization);
   return parts ? { parts } : { resources: definition.resources?.(intent, organization) };
 }
 
 /** For a waiting activity. What it is about may be gone or unreadable by now: policies see that, and decide. */
-export function aboutStillThere(definition: AnyActivity, intent: object, basis: DecisionContext): About {
+export function aboutStillThere(definition: AnyActivity, intent: object, context: DecisionContext): About {
   try {
-    return aboutOf(definition, intent, basis);
+    return aboutOf(definition, intent, context);
   } catch (error) {
     if (error instanceof CoordinatorError) return { resources: unreadable(error.message) };
     throw error;
@@ -61,7 +61,7 @@ export function readFirst(definition: AnyActivity, intent: object, { organizatio
 
 /** What policies are asked about a submit, and what they know. `questionOn` adds what the request is about. */
 export function submitQuestion(
-  basis: DecisionContext,
+  context: DecisionContext,
   { type, intent }: Pick<Submission, 'type' | 'intent'>,
   vote: Pick<Vote, 'publicKey'>,
   { userId, authority }: Voter,
@@ -72,16 +72,16 @@ export function submitQuestion(
   readonly context: AuthorizationContext;
   readonly questionOn: (about: About) => AuthorizationRequest;
 } {
-  const { definition } = activityVersion(basis.registry, type);
+  const { definition } = activityVersion(context.registry, type);
   // Not a user yet, and none of the others' while policies count who is here.
   const isInvited = submittersOf(definition).is === 'invited';
-  const guest = isInvited ? invitedBy(vote.publicKey, basis.organization, basis.now) : undefined;
-  const home = authority?.organization ?? basis.organization;
+  const guest = isInvited ? invitedBy(vote.publicKey, context.organization, context.now) : undefined;
+  const home = authority?.organization ?? context.organization;
   return {
     definition,
     isGuest: guest !== undefined,
-    context: policyContext(basis, home, guest?.user),
-    questionOn: (about: About) => questionOf(basis.registry, type, definition, intent, userId, home, about),
+    context: policyContext(context, home, guest?.user),
+    questionOn: (about: About) => questionOf(context.registry, type, definition, intent, userId, home, about),
   };
 }
 
@@ -132,11 +132,11 @@ function ownCredentials(
  * @param guest who is not a user yet
  */
 export function policyContext(
-  basis: DecisionContext,
-  organization: OrganizationView = basis.organization,
+  context: DecisionContext,
+  organization: OrganizationView = context.organization,
   guest?: User,
 ): AuthorizationContext {
-  const { registry, now, steps, clauses } = basis;
+  const { registry, now, steps, clauses } = context;
   const { policies, rootQuorum, users } = organization;
   return {
     policies: [...policies.values()],

@@ -15,15 +15,15 @@ const describedResources: ReadonlySet<string> = new Set(['POLICY', 'USER', 'CRED
  * What a waiting activity would change, for its approvers. Undefined for activities that change something
  * else than policies, users, their credentials and tags, and the root quorum.
  */
-export function changesOf(basis: DecisionContext, open: OpenActivity): readonly Decoded[] | undefined {
-  const { registry, organization } = basis;
+export function changesOf(context: DecisionContext, open: OpenActivity): readonly Decoded[] | undefined {
+  const { registry, organization } = context;
   const { definition, ...version } = activityVersion(registry, open.type);
   if (!isDescribed(definition)) return undefined;
   const intent = newestIntent({ ...version, definition }, open.intent);
-  const decided = () => definition.decide(intent, decideContext(basis, open.activityId, open.votes[0]!), undefined);
+  const decided = () => definition.decide(intent, decideContext(context, open.activityId, open.votes[0]!), undefined);
   try {
     const events = definition.foreseen?.(intent) ?? decided().events;
-    basis.steps?.note(events.length * weights.nameBuilt);
+    context.steps?.note(events.length * weights.nameBuilt);
     return describedChanges(events, organization);
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;

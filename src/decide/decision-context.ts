@@ -113,14 +113,14 @@ export type DecisionResult =
   | { readonly kind: 'prepare' };
 
 /** One budget for one decision, which parses each clause once. */
-export function metered(basis: DecisionContext): MeteredContext {
-  if (isMetered(basis)) return basis;
-  const { steps = new Steps(decisionSteps), clauses = clausesOf(basis) } = basis;
-  return { ...basis, steps, clauses };
+export function metered(context: DecisionContext): MeteredContext {
+  if (isMetered(context)) return context;
+  const { steps = new Steps(decisionSteps), clauses = clausesOf(context) } = context;
+  return { ...context, steps, clauses };
 }
 
-function isMetered(basis: DecisionContext): basis is MeteredContext {
-  return basis.steps !== undefined && basis.clauses !== undefined;
+function isMetered(context: DecisionContext): context is MeteredContext {
+  return context.steps !== undefined && context.clauses !== undefined;
 }
 
 /** Parses the clauses of an organization's policies once for several decisions. */

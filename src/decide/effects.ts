@@ -13,9 +13,9 @@ import { derivedId } from '../ledger/ids.js';
 import { type DecisionContext, limitsToCheck, type Prepared } from './decision-context.js';
 import { policySetOfDecision } from './policy-set.js';
 
-export function isPossible(definition: AnyActivity, intent: object, basis: DecisionContext): boolean {
+export function isPossible(definition: AnyActivity, intent: object, context: DecisionContext): boolean {
   try {
-    definition.check?.(intent, basis.organization, limitsToCheck(basis));
+    definition.check?.(intent, context.organization, limitsToCheck(context));
     return true;
   } catch (error) {
     if (error instanceof CoordinatorError) return false;
@@ -29,7 +29,7 @@ export function isPossible(definition: AnyActivity, intent: object, basis: Decis
  */
 export function concernsOnly(
   userId: string,
-  basis: DecisionContext,
+  context: DecisionContext,
   definition: AnyActivity,
   intent: object,
   { activityId, votes: [submission] }: OpenActivity,
@@ -38,8 +38,8 @@ export function concernsOnly(
   // Its effects are known only once it is prepared. What takes long to read is about nobody's account, and is not read here.
   if (definition.recall || definition.ahead) return definition.touches?.(intent).data.userId === userId;
   try {
-    const { events } = execute(basis, definition, intent, activityId, submission!, undefined);
-    return events.length > 0 && events.every((event) => isOnlyAbout(userId, event, basis.organization));
+    const { events } = execute(context, definition, intent, activityId, submission!, undefined);
+    return events.length > 0 && events.every((event) => isOnlyAbout(userId, event, context.organization));
   } catch (error) {
     if (error instanceof CoordinatorError) return false;
     throw error;
@@ -48,12 +48,12 @@ export function concernsOnly(
 
 /** What a verb decides on. */
 export function decideContext(
-  basis: DecisionContext,
+  context: DecisionContext,
   activityId: string,
   { userId: submitterId, credentialId, attestation }: Vote,
   word?: Word,
 ): DecideContext {
-  const { registry, organization, now } = basis;
+  const { registry, organization, now } = context;
   let count = 0;
   return {
     organization,
@@ -65,12 +65,12 @@ export function decideContext(
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,
     ...(word ? { isRootQuorums: word.isRootQuorums } : {}),
-    ...limitsToCheck(basis),
+    ...limitsToCheck(context),
   };
 }
 
 export function execute(
-  basis: DecisionContext,
+  decisionContext: DecisionContext,
   definition: AnyActivity,
   intent: object,
   activityId: string,
@@ -78,8 +78,8 @@ export function execute(
   prepared: Prepared,
   word?: Word,
 ) {
-  const { organization, now } = basis;
-  const context = decideContext(basis, activityId, submission, word);
+  const { organization, now } = decisionContext;
+  const context = decideContext(decisionContext, activityId, submission, word);
   definition.check?.(intent, organization, context);
   if (prepared && 'refusal' in prepared) throw prepared.refusal;
   const outcome = definition.decide(intent, context, prepared?.value);

@@ -43,28 +43,28 @@ function ofEveryPolicy({ evaluations, among }: Authorization): Authorization['ev
  * What a waiting activity is waiting for. Undefined for users who could never vote on something costly to read: someone
  * without rights must not cause that cost.
  */
-export function waitsFor(given: DecisionContext, open: OpenActivity, userId: string): WaitsFor | undefined {
-  const basis = metered(given);
-  if (!mayBeTold(basis, open, userId)) return undefined;
-  const { question, approvals, member } = waiting(basis, open);
-  const context = policyContext(basis);
+export function waitsFor(input: DecisionContext, open: OpenActivity, userId: string): WaitsFor | undefined {
+  const decisionContext = metered(input);
+  if (!mayBeTold(decisionContext, open, userId)) return undefined;
+  const { question, approvals, member } = waiting(decisionContext, open);
+  const context = policyContext(decisionContext);
   // The auth proxy's user is nobody who could be asked, so it counts towards nothing either.
-  const people = [...context.users].filter((user) => !isAuthProxyUser(basis.organization, user.userId));
+  const people = [...context.users].filter((user) => !isAuthProxyUser(decisionContext.organization, user.userId));
   const missing = votesMissing(question, approvals, { ...context, users: people });
   const isMemberMissing = member !== undefined && !approvals.some((approval) => approval.userId === member);
-  return waitsForOf(missing, isMemberMissing ? member : undefined, basis.organization);
+  return waitsForOf(missing, isMemberMissing ? member : undefined, decisionContext.organization);
 }
 
 /** The current outcome of each policy for a waiting activity, and what decided it. */
 export function saysNow(
-  given: DecisionContext,
+  input: DecisionContext,
   open: OpenActivity,
   userId: string,
 ): readonly ExplainedOutcome[] | undefined {
-  const basis = metered(given);
-  if (!mayBeTold(basis, open, userId)) return undefined;
-  const { question, approvals } = waiting(basis, open);
-  return outcomesOf(question, approvals, policyContext(basis));
+  const context = metered(input);
+  if (!mayBeTold(context, open, userId)) return undefined;
+  const { question, approvals } = waiting(context, open);
+  return outcomesOf(question, approvals, policyContext(context));
 }
 
 /** What policies are asked in one decision, and on which facts. Its meter is that of the decision: for one use. */
@@ -84,16 +84,16 @@ export interface Asked {
  * @throws {ReadFirst}
  */
 export function askedBySubmit(
-  given: DecisionContext,
+  input: DecisionContext,
   submission: Pick<Submission, 'type' | 'intent'>,
   vote: Pick<Vote, 'publicKey'>,
   voter: Voter,
 ): Asked {
-  const basis = metered(given);
-  const { definition, context, questionOn } = submitQuestion(basis, submission, vote, voter);
+  const decisionContext = metered(input);
+  const { definition, context, questionOn } = submitQuestion(decisionContext, submission, vote, voter);
   const isRead = !readsResources(definition) || couldAllow(questionOn({}), [voter], context);
-  const about = isRead ? aboutOf(definition, submission.intent, basis) : notRead;
-  const member = voter.authority ? undefined : changedMember(basis, definition, submission.intent);
+  const about = isRead ? aboutOf(definition, submission.intent, decisionContext) : notRead;
+  const member = voter.authority ? undefined : changedMember(decisionContext, definition, submission.intent);
   return {
     request: questionOn(about),
     approvals: [voter],
@@ -107,13 +107,13 @@ export function askedBySubmit(
  * What `decideVote` asks on the same basis; without a voter, of the approvals that there are.
  * @throws {ReadFirst}
  */
-export function askedByVotes(given: DecisionContext, open: OpenActivity, voter?: Voter): Asked {
-  const basis = metered(given);
-  const { question, approvals, member } = waiting(basis, open);
+export function askedByVotes(input: DecisionContext, open: OpenActivity, voter?: Voter): Asked {
+  const context = metered(input);
+  const { question, approvals, member } = waiting(context, open);
   return {
     request: question,
     approvals: voter ? [...approvals, voter] : approvals,
-    context: policyContext(basis),
+    context: policyContext(context),
     ...(member === undefined ? {} : { member }),
   };
 }
@@ -128,19 +128,19 @@ function outcomesOf(question: AuthorizationRequest, approvals: readonly Approval
   return explainedOutcomes(evaluations, explain(question, approvals, context, evaluations), context.policies);
 }
 
-function mayBeTold(basis: DecisionContext, open: OpenActivity, userId: string): boolean {
-  return open.votes.some((vote) => vote.userId === userId) || couldHaveRights(basis, open, userId);
+function mayBeTold(context: DecisionContext, open: OpenActivity, userId: string): boolean {
+  return open.votes.some((vote) => vote.userId === userId) || couldHaveRights(context, open, userId);
 }
 
 /**
  * What an activity would sign, as policies read it now; undefined for one that signs nothing.
  * @throws {ReadFirst}
  */
-export function toSignOf(basis: DecisionContext, { type, intent: recorded }: Pick<OpenActivity, 'type' | 'intent'>) {
-  const { definition, ...version } = activityVersion(basis.registry, type);
+export function toSignOf(context: DecisionContext, { type, intent: recorded }: Pick<OpenActivity, 'type' | 'intent'>) {
+  const { definition, ...version } = activityVersion(context.registry, type);
   const { policy } = definition;
   const isSigning = policy !== 'root-quorum-only' && policy.action === 'SIGN' && readsResources(definition);
   if (!isSigning) return undefined;
   const intent = newestIntent({ ...version, definition }, recorded);
-  return { ...aboutStillThere(definition, intent, basis), texts: definition.texts?.(intent) ?? [] };
+  return { ...aboutStillThere(definition, intent, context), texts: definition.texts?.(intent) ?? [] };
 }

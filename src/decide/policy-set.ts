@@ -19,8 +19,8 @@ export function policySetOfDecision(
 ): Decision['policySet'] {
   if (!among) return undefined;
   // A request of several parts has an outcome of each policy for each of them.
-  const asked = new Set(evaluations.map(({ policyId }) => policyId)).size;
-  if (asked === among.policies.length) return undefined;
+  const requested = new Set(evaluations.map(({ policyId }) => policyId)).size;
+  if (requested === among.policies.length) return undefined;
   return { count: among.policies.length, digest: digestOf(among) };
 }
 

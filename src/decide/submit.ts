@@ -24,44 +24,52 @@ import { decisionOf, execute, endOf, afterwardsOf } from './effects.js';
  * @throws {CoordinatorError} PERMISSION_DENIED with each policy's outcome, or the refusal of the activity itself
  */
 export function decideSubmit(
-  given: DecisionContext,
+  input: DecisionContext,
   submission: Submission,
   vote: Vote,
   voter: Voter,
   prepared: Prepared,
 ): DecisionResult {
   const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs } = submission;
-  const basis = metered(given);
+  const decisionContext = metered(input);
   const { authority } = voter;
-  const { definition, isGuest, context, questionOn } = submitQuestion(basis, submission, vote, voter);
+  const { definition, isGuest, context, questionOn } = submitQuestion(decisionContext, submission, vote, voter);
   // An invited person is not a member yet; and a parent's policies are not disclosed to members of its
   // sub-organization.
   const reader = { isForCaller: !isGuest, isForMembers: authority === undefined };
-  const found = basis.found ?? {};
+  const found = decisionContext.found ?? {};
   if (readsResources(definition) && !(found.couldBeAllowed ??= couldAllow(questionOn({}), [voter], context))) {
     const nothing = questionOn(notRead);
     throw denialOf(authorize(nothing, [voter], context), nothing, [voter], context, reader);
   }
   let question: AuthorizationRequest | undefined;
-  const asking = () => (question ??= questionOn(aboutOf(definition, intent, basis)));
-  const asked = (found.authorization ??= authorize(asking(), [voter], context));
-  const word = wordOf(asked, [voter], authority !== undefined);
-  const member = authority ? undefined : memberInTheWay(basis, definition, intent, asked, word);
-  if (member !== undefined && !basis.organization.rootQuorum.userIds.includes(voter.userId)) throw theirsAlone(member);
-  const authorization = member === undefined ? asked : waitingForQuorum(asked);
+  const asking = () => (question ??= questionOn(aboutOf(definition, intent, decisionContext)));
+  const requested = (found.authorization ??= authorize(asking(), [voter], context));
+  const word = wordOf(requested, [voter], authority !== undefined);
+  const member = authority ? undefined : memberInTheWay(decisionContext, definition, intent, requested, word);
+  if (member !== undefined && !decisionContext.organization.rootQuorum.userIds.includes(voter.userId))
+    throw theirsAlone(member);
+  const authorization = member === undefined ? requested : waitingForQuorum(requested);
   const { outcome } = authorization;
   // Votes are cast in the organization of the activity, where users of the parent cannot vote.
   // And a result that only the response to the submission contains could reach nobody.
   const isOutOfReach = (authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed';
   if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach)
     throw denialOf(authorization, asking(), [voter], context, reader);
-  if (!authority) checkRecordedBytes(basis.organization, vote.message, basis.now, limitsToCheck(basis).limits);
-  readFirst(definition, intent, basis);
-  if (definition.recall && !prepared) definition.check?.(intent, basis.organization, limitsToCheck(basis));
+  if (!authority)
+    checkRecordedBytes(
+      decisionContext.organization,
+      vote.message,
+      decisionContext.now,
+      limitsToCheck(decisionContext).limits,
+    );
+  readFirst(definition, intent, decisionContext);
+  if (definition.recall && !prepared)
+    definition.check?.(intent, decisionContext.organization, limitsToCheck(decisionContext));
   if (outcome === 'allow' && definition.recall && !prepared) return { kind: 'prepare' };
 
   const snapshot = afterSubmit(outcome);
-  const decision = decisionOf(vote, authorization, basis, {
+  const decision = decisionOf(vote, authorization, decisionContext, {
     ...(authority
       ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }
       : {}),
@@ -82,15 +90,15 @@ export function decideSubmit(
     },
   };
   if (outcome === 'allow') {
-    const effects = execute(basis, definition, intent, activityId, vote, prepared, word);
+    const effects = execute(decisionContext, definition, intent, activityId, vote, prepared, word);
     const ending = endOf(activityId, snapshot, effects);
     const events = [submitted, ...effects.events, ending];
     return 'failure' in effects
       ? { kind: 'decided', outcome, events, refusal: effects.failure }
       : { kind: 'decided', outcome, events, ...afterwardsOf(definition, prepared) };
   }
-  checkRoomToWait(basis.organization, voter.userId, vote.message, limitsToCheck(basis).limits);
+  checkRoomToWait(decisionContext.organization, voter.userId, vote.message, limitsToCheck(decisionContext).limits);
   // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
-  if (!definition.recall) execute(basis, definition, intent, activityId, vote, prepared);
+  if (!definition.recall) execute(decisionContext, definition, intent, activityId, vote, prepared);
   return { kind: 'decided', outcome, events: [submitted] };
 }

@@ -24,7 +24,7 @@ import { concernsOnly, isPossible, decisionOf, execute, endOf, afterwardsOf, fai
  * @throws {CoordinatorError} if the voter may not cast it, or a policy forbids the activity and the voter is not in the root quorum
  */
 export function decideVote(
-  given: DecisionContext,
+  input: DecisionContext,
   open: OpenActivity,
   vote: Vote,
   voter: Voter,
@@ -32,11 +32,11 @@ export function decideVote(
 ): DecisionResult {
   const { activityId } = open;
   const { userId } = voter;
-  const basis = metered(given);
-  const found = basis.found ?? {};
-  const { snapshot, approvals: earlier, question } = (found.waiting ??= waiting(basis, open));
+  const decisionContext = metered(input);
+  const found = decisionContext.found ?? {};
+  const { snapshot, approvals: earlier, question } = (found.waiting ??= waiting(decisionContext, open));
   const approvals = [...earlier, voter];
-  const context = policyContext(basis);
+  const context = policyContext(decisionContext);
   const type = vote.selection === 'VOTE_SELECTION_APPROVED' ? 'approve' : 'reject';
   const authorized = () => (found.authorization ??= authorize(question, approvals, context));
   const refuseIfDenied = (authorization: Authorization) => {
@@ -49,12 +49,12 @@ export function decideVote(
     if (type === 'approve' && !isRepeated) refuseIfDenied(authorized());
     throw voteRefused(open, type, isRepeated, userId);
   }
-  const { definition, ...version } = activityVersion(basis.registry, open.type);
+  const { definition, ...version } = activityVersion(decisionContext.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
-  const isAboutVoter = type === 'reject' && concernsOnly(userId, basis, definition, intent, open);
+  const isAboutVoter = type === 'reject' && concernsOnly(userId, decisionContext, definition, intent, open);
   const voted = step(snapshot, { type, userId, isAboutVoter });
   if (voted.value !== 'rejected') {
-    checkRoomForVote(basis.organization, open, vote.message, limitsToCheck(basis).limits);
+    checkRoomForVote(decisionContext.organization, open, vote.message, limitsToCheck(decisionContext).limits);
   }
   if (type === 'reject') {
     const status = activityStatus(voted);
@@ -65,26 +65,26 @@ export function decideVote(
     };
   }
 
-  const asked = authorized();
-  const word = wordOf(asked, approvals, false);
-  const member = memberInTheWay(basis, definition, intent, asked, word);
-  const authorization = member === undefined ? asked : waitingForQuorum(asked);
+  const requested = authorized();
+  const word = wordOf(requested, approvals, false);
+  const member = memberInTheWay(decisionContext, definition, intent, requested, word);
+  const authorization = member === undefined ? requested : waitingForQuorum(requested);
   // The vote is refused and the activity stays open: policies may change again.
-  if (!basis.organization.rootQuorum.userIds.includes(userId)) refuseIfDenied(authorization);
+  if (!decisionContext.organization.rootQuorum.userIds.includes(userId)) refuseIfDenied(authorization);
   const isAllowed = authorization.outcome === 'allow';
-  if (isAllowed) readFirstIfThere(definition, intent, basis);
-  if (isAllowed && definition.recall && !prepared && isPossible(definition, intent, basis)) {
+  if (isAllowed) readFirstIfThere(definition, intent, decisionContext);
+  if (isAllowed && definition.recall && !prepared && isPossible(definition, intent, decisionContext)) {
     return { kind: 'prepare' };
   }
   const next = step(voted, { type: 'evaluated', outcome: isAllowed ? 'allow' : 'consensus-needed' });
-  const decision = decisionOf(vote, authorization, basis);
+  const decision = decisionOf(vote, authorization, decisionContext);
   const approved: ActivityEvent = {
     type: 'ActivityApproved',
     data: { activityId, status: activityStatus(next), vote, decision },
   };
   if (!isAllowed) return { kind: 'decided', outcome: 'consensus-needed', events: [approved] };
   try {
-    const effects = execute(basis, definition, intent, activityId, submissionOf(open), prepared, word);
+    const effects = execute(decisionContext, definition, intent, activityId, submissionOf(open), prepared, word);
     const events = [approved, ...effects.events, endOf(activityId, next, effects)];
     return {
       kind: 'decided',

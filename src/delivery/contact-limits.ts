@@ -136,30 +136,30 @@ export class ContactLimits {
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED for too many, and then nothing is counted;
    * UNAVAILABLE if it cannot be counted
    */
-  async count(asked: AskedMessage): Promise<void> {
-    const { contact, ofSender } = await this.countsOf(asked);
+  async count(requested: AskedMessage): Promise<void> {
+    const { contact, ofSender } = await this.countsOf(requested);
     if (ofSender) await this.check(ofSender);
     await this.take(contact);
     if (ofSender) await this.take(ofSender);
   }
 
   /** Counts a notice that a vote is wanted, which also counts as a message. @throws {CoordinatorError} as `count` */
-  async countNotice(asked: AskedMessage): Promise<void> {
-    const { sender } = asked;
+  async countNotice(requested: AskedMessage): Promise<void> {
+    const { sender } = requested;
     const notice: Count = {
-      stream: await this.stream('notices', mailboxOf(asked.contact)),
+      stream: await this.stream('notices', mailboxOf(requested.contact)),
       limits: isStrangers({ sender }) ? [noticesOfStrangers, notices] : [notices],
       message: { sender },
     };
     // Checked first, so that notices cannot use up the limit of codes.
     await this.check(notice);
-    await this.count(asked);
+    await this.count(requested);
     await this.take(notice);
   }
 
-  private async countsOf(asked: AskedMessage): Promise<{ readonly contact: Count; readonly ofSender?: Count }> {
-    const { sender, organizationId } = asked;
-    const stream = await this.stream('contact', mailboxOf(asked.contact));
+  private async countsOf(requested: AskedMessage): Promise<{ readonly contact: Count; readonly ofSender?: Count }> {
+    const { sender, organizationId } = requested;
+    const stream = await this.stream('contact', mailboxOf(requested.contact));
     // The proxy counts its own clients.
     if (sender !== 'untrusted') {
       const limits = sender === 'trusted' ? [toContact] : [byStrangers, toContact];

@@ -197,7 +197,7 @@ export class RetryingDelivery implements Delivery {
     const attempt = new AbortController();
     job.attempt = attempt;
     const late = setTimeout(() => attempt.abort(), attemptMs);
-    const given = new Promise<DeliveryFailed>((resolve) => {
+    const input = new Promise<DeliveryFailed>((resolve) => {
       const giveUp = (): void => {
         const why = this.#stopped ? 'the process stopped during its delivery' : `no answer within ${attemptMs} ms`;
         resolve(new DeliveryFailed(why, { retryable: true }));
@@ -211,7 +211,7 @@ export class RetryingDelivery implements Delivery {
         error instanceof DeliveryFailed ? error : new DeliveryFailed('the carrier is defective', { retryable: true }),
     );
     try {
-      return await Promise.race([carried, given]);
+      return await Promise.race([carried, input]);
     } finally {
       clearTimeout(late);
       job.attempt = undefined;

@@ -10,9 +10,9 @@ const fetch = guardedFetch(options);
 const check = guardedTarget(options);
 const running = new Map<number, AbortController>();
 
-parentPort!.on('message', (asked: ToThread) => {
-  if ('cancelled' in asked) running.get(asked.cancelled)?.abort();
-  else void answer(asked);
+parentPort!.on('message', (requested: ToThread) => {
+  if ('cancelled' in requested) running.get(requested.cancelled)?.abort();
+  else void answer(requested);
 });
 
 async function answer({ id, url, request }: Exclude<ToThread, { cancelled: number }>): Promise<void> {

@@ -75,11 +75,11 @@ export class AuthProxyKeysController {
     if (!isSame(request.headers.authorization ?? '', `Bearer ${value}`)) {
       throw new CoordinatorError('UNAUTHENTICATED', 'the auth proxy has a different PROXY_SECRET than this server');
     }
-    const given = parseStrictJson(rawBody(request)).value as Readonly<Record<string, unknown>>;
+    const input = parseStrictJson(rawBody(request)).value as Readonly<Record<string, unknown>>;
     for (const name of names) {
-      if (typeof given[name] !== 'string') throw invalidField(name, 'must be a string');
+      if (typeof input[name] !== 'string') throw invalidField(name, 'must be a string');
     }
-    return given as Readonly<Record<Name, string>>;
+    return input as Readonly<Record<Name, string>>;
   }
 }
 

@@ -37,7 +37,7 @@ export class Freshness {
     if (typeof header !== 'string' || !/^\d{1,20}$/.test(header)) {
       throw invalidField('X-Min-Position', 'must be the X-Position of an earlier response, a decimal number');
     }
-    const asked = BigInt(header);
-    return asked > this.latest ? asked : this.latest;
+    const requested = BigInt(header);
+    return requested > this.latest ? requested : this.latest;
   }
 }

@@ -48,10 +48,10 @@ export class SubmitController {
     const { network, isThroughProxy } = request.caller;
     const from = senderPath({ network, isThroughProxy, credential: credentialIn(stamp) });
     const timestampObjects = wantsTimestampObjects(request.headers, this.config);
-    const asked = { path, body, stamp, from, onKnown, timestampObjects };
+    const requested = { path, body, stamp, from, onKnown, timestampObjects };
     const seen = this.freshness.wanted(request);
     // All versions that a path accepts are of one kind.
-    const command = isVote(versions[0]!.definition) ? new CastVote(asked) : new SubmitActivity(asked, seen);
+    const command = isVote(versions[0]!.definition) ? new CastVote(requested) : new SubmitActivity(requested, seen);
     const { activity, position } = await this.commands.execute(command);
     request.facts.activityId = activity.id;
     this.freshness.answered(position, reply);

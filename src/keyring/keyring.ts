@@ -288,9 +288,9 @@ export class Keyring {
     const derived: DerivedAccount[] = [];
     const derivation = new Derivation(seed);
     try {
-      for (const { curve, path: asked, addressFormat } of accounts) {
+      for (const { curve, path: requested, addressFormat } of accounts) {
         checkAddressFormat(addressFormat, curve);
-        const path = canonicalPath(curve, asked);
+        const path = canonicalPath(curve, requested);
         const turn = this.turn();
         if (turn) await turn;
         const name = accountSecret(curve, path);

@@ -116,12 +116,12 @@ export class StreamFolder {
           const turn = thisThread.next(organizationPath(organizationId, loaded.organization.parentOrganizationId));
           if (turn) await turn;
         }
-        const begun = performance.now();
+        const startedAt = performance.now();
         if (marksImport(event) && !this.options.takesImported) {
           throw new Error(`the history of organization \`${organizationId}\` was imported for tests`);
         }
         if (take(loaded, event, begin)) events++;
-        foldedMs += performance.now() - begun;
+        foldedMs += performance.now() - startedAt;
       }
     } catch (error) {
       throw storeUnreadable(error);

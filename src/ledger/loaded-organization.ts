@@ -140,10 +140,10 @@ export async function onceRecorded(
   isHeld: (loaded: LoadedOrganization) => boolean,
   load: () => Promise<LoadedOrganization>,
 ): Promise<LoadedOrganization> {
-  const begun = performance.now();
+  const started = performance.now();
   let loaded = latest;
   while (loaded.pending.length > 0) {
-    if (performance.now() - begun > patienceMs) throw keptUnrecorded(loaded.organization.organizationId);
+    if (performance.now() - started > patienceMs) throw keptUnrecorded(loaded.organization.organizationId);
     if (isHeld(loaded)) await settled(loaded);
     // An append that was taken proves that it was the newest.
     if (loaded.pending.length > 0) loaded = await load();

@@ -57,11 +57,11 @@ export class Oauth2Client {
    * @throws {CoordinatorError} INVALID_ARGUMENT for a code that is rejected, FAILED_PRECONDITION for an application
    * that is, UNAVAILABLE for a provider that does not respond
    */
-  async authenticate(asked: Authentication): Promise<string> {
+  async authenticate(requested: Authentication): Promise<string> {
     const { clock, issuer } = this;
-    const { provider, clientId, nonce, secret, clockMends, bearerTokenTargetPublicKey: targetPublicKey } = asked;
+    const { provider, clientId, nonce, secret, clockMends, bearerTokenTargetPublicKey: targetPublicKey } = requested;
     const profile = this.providerOf(provider);
-    const accessToken = await this.exchange(profile, asked);
+    const accessToken = await this.exchange(profile, requested);
     const userId = await this.userId(profile, provider, accessToken);
     const issuedAt = clock.now();
     return issuer.sign({
@@ -87,8 +87,8 @@ export class Oauth2Client {
   }
 
   /** RFC 6749, section 4.1.3, with PKCE. */
-  private exchange({ tokenUrl, clientAuthentication }: Oauth2Provider, asked: Authentication): Promise<string> {
-    const { provider, clientId, secret, authCode, redirectUri, codeVerifier } = asked;
+  private exchange({ tokenUrl, clientAuthentication }: Oauth2Provider, requested: Authentication): Promise<string> {
+    const { provider, clientId, secret, authCode, redirectUri, codeVerifier } = requested;
     const code = {
       grant_type: 'authorization_code',
       code: authCode,

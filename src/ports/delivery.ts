@@ -50,5 +50,5 @@ export interface ContactLimitPort {
    * Counts a message to a contact over the whole installation, before it is created.
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED for too many, UNAVAILABLE if it cannot be counted
    */
-  count(asked: AskedMessage): Promise<void>;
+  count(requested: AskedMessage): Promise<void>;
 }

@@ -25,7 +25,7 @@ export interface Oauth2Port {
    * An OIDC token of ours for the person to whom a provider gave the code (docs/protocol.md, OAuth 2.0).
    * @throws {CoordinatorError} INVALID_ARGUMENT, FAILED_PRECONDITION, UNAVAILABLE
    */
-  authenticate(asked: {
+  authenticate(requested: {
     readonly provider: string;
     readonly clientId: string;
     readonly secret: SecretPlace;

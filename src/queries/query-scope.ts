@@ -131,8 +131,8 @@ export class QueryScope implements QueryContext, QueryPorts {
   }
 
   async events(organizationId: string, from: number, limit: number): Promise<TextPage<ListedEvent>> {
-    const asked = { organizationId, readerOrganizationId: this.callerOrganizationId, from, limit, now: this.now };
-    const page = await this.ports.tasks.page(this.whose.family, asked);
+    const requested = { organizationId, readerOrganizationId: this.callerOrganizationId, from, limit, now: this.now };
+    const page = await this.ports.tasks.page(this.whose.family, requested);
     await this.makeRoom(page.texts);
     return page;
   }

@@ -123,14 +123,16 @@ export class QueryTasks {
   /** @throws {CoordinatorError} NOT_FOUND for a point that does not exist; RESOURCE_EXHAUSTED if the history is too long */
   async states(
     whose: Whose,
-    asked: Pick<StatesQuery, 'organizationId' | 'question' | 'now'>,
+    requested: Pick<StatesQuery, 'organizationId' | 'question' | 'now'>,
     turn: Turn,
   ): Promise<StateAnswer> {
     const { stateFolder: folder, bounds, every = usualEvery, steps } = this.#states;
     const { family } = whose;
     const kept = folder === undefined ? {} : { kept: { folder, family, every, ...(bounds ? { bounds } : {}) } };
-    const input = { ...asked, ...kept, ...(steps === undefined ? {} : { steps }) };
-    return this.#run.states(whose, (start) => this.#withEvents(asked, turn, (port) => start({ ...input, port }, port)));
+    const input = { ...requested, ...kept, ...(steps === undefined ? {} : { steps }) };
+    return this.#run.states(whose, (start) =>
+      this.#withEvents(requested, turn, (port) => start({ ...input, port }, port)),
+    );
   }
 
   /** Past decisions explained. Never refuses: where there is no explanation, the answer says why. */
@@ -174,11 +176,11 @@ export class QueryTasks {
 
   /** Has a task that reads the events of an organization, and of the parent whose policies decide there. */
   async #withEvents<Answer>(
-    asked: { readonly organizationId: string; readonly authority?: { readonly organizationId: string } },
+    requested: { readonly organizationId: string; readonly authority?: { readonly organizationId: string } },
     turn: Turn,
     run: (port: MessagePort) => Promise<Answer>,
   ): Promise<Answer> {
-    const { organizationId, authority } = asked;
+    const { organizationId, authority } = requested;
     const streams = [organizationStream(organizationId), denialStream(organizationId)];
     if (authority) streams.push(organizationStream(authority.organizationId));
     const events = new EventsForTask(this.#store, streams, turn);

@@ -75,9 +75,9 @@ export class KeyedLimit {
   }
 
   /** Counts if that is permitted, and says whether it was. Options and keys are those of `take`. */
-  admits(...asked: Parameters<KeyedLimit['take']>): boolean {
+  admits(...requested: Parameters<KeyedLimit['take']>): boolean {
     try {
-      this.take(...asked);
+      this.take(...requested);
       return true;
     } catch (error) {
       if (error instanceof CoordinatorError) return false;

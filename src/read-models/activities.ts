@@ -417,7 +417,7 @@ export const getPolicyEvaluations = defineQuery({
     const { rows, page, callerOrganizationId, callerUserId } = context;
     const { decisions, votes } = activityOf(rows, organizationId, activityId);
     const { authority } = decisions[0]!;
-    const asked = {
+    const requested = {
       organizationId,
       activityId,
       decisions: decisions.length,
@@ -427,7 +427,7 @@ export const getPolicyEvaluations = defineQuery({
     };
     // Where the root quorum decided, no policy was asked.
     const isExplained = decisions.some(({ decidedBy }) => decidedBy !== 'root-quorum');
-    const { told, notExplained }: ReasonsAnswer = isExplained ? await context.reasons(asked) : { told: [] };
+    const { told, notExplained }: ReasonsAnswer = isExplained ? await context.reasons(requested) : { told: [] };
     const explained = new Map(told.map(({ voteId, outcomes }) => [voteId, outcomes]));
     const evaluations = decisions.map((decision) => {
       const { voteId, outcome, decidedBy, revision, rules, at } = decision;

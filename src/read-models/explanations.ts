@@ -336,9 +336,9 @@ export const explainActivity = defineQuery({
   async answer({ organizationId, activityId }, context: QueryContext & ProofsPort) {
     const { rows, now, callerOrganizationId } = context;
     const denial = denialOf(rows, organizationId, activityId);
-    const asked = denial ? aboutDenial(denial) : aboutActivity(rows, organizationId, activityId);
-    if ('notExplained' in asked) return asked;
-    const { about, authority } = asked;
+    const requested = denial ? aboutDenial(denial) : aboutActivity(rows, organizationId, activityId);
+    if ('notExplained' in requested) return requested;
+    const { about, authority } = requested;
     if (authority && authority.organizationId !== callerOrganizationId) {
       return { notExplained: 'the parent’s policies decided: they are for its own members' };
     }

@@ -186,8 +186,8 @@ function merged(
   const told = (row: Row) => String(row[column]);
   if (runs.length === 1) return next(runs[0]!, undefined, limit).map(told);
   const placeOf = (row: Row) => BigInt(row[order]!);
-  const begun = runs.map((run) => ({ run, ahead: [...next(run, undefined, 1)] }));
-  let left = begun.filter(({ ahead }) => ahead.length > 0);
+  const started = runs.map((run) => ({ run, ahead: [...next(run, undefined, 1)] }));
+  let left = started.filter(({ ahead }) => ahead.length > 0);
   const page: string[] = [];
   while (page.length < limit && left.length > 0) {
     const first = left.reduce((least, one) => {
@@ -255,13 +255,13 @@ export function pageWriter({
     while (!isFull) {
       const wait = latest === undefined ? undefined : turn(latest);
       if (wait) await wait;
-      const begun = performance.now();
+      const started = performance.now();
       const next = elements.next();
       // Awaited only where it is to come: whatever else has its turn would be let in before the element is written.
       const step: IteratorResult<object> = next instanceof Promise ? await next : next;
       if (step.done) break;
       // An element that took long to read also takes long to write.
-      const again = performance.now() - begun < longElementMs ? undefined : turn(0);
+      const again = performance.now() - started < longElementMs ? undefined : turn(0);
       if (again) await again;
       const text = isLong(step.value)
         ? await joined(jsonPieces(step.value), () => turn(0))

@@ -153,23 +153,23 @@ export class Projector {
   }
 
   /** Takes the next events, in position order, for these models only, by default for all. */
-  project(given: readonly RecordedEvent[], models?: readonly string[]): readonly Progress[] {
+  project(input: readonly RecordedEvent[], models?: readonly string[]): readonly Progress[] {
     const state = models ? this.state.filter(({ model }) => models.includes(model.name)) : this.state;
     const running = state.filter(({ failure }) => failure === undefined);
-    this.take(running, given);
+    this.take(running, input);
     const failed = running.filter(({ failure }) => failure !== undefined);
     // What was altered can often be read, and makes no sense.
-    if (failed.length > 0 && this.leaveOutBroken(given)) {
+    if (failed.length > 0 && this.leaveOutBroken(input)) {
       for (const one of failed) one.failure = undefined;
-      this.take(failed, given);
+      this.take(failed, input);
     }
     return this.progress();
   }
 
-  private take(state: readonly State[], given: readonly RecordedEvent[]): void {
-    const last = given.at(-1);
+  private take(state: readonly State[], input: readonly RecordedEvent[]): void {
+    const last = input.at(-1);
     if (!last) return;
-    const { events, recorded } = this.readable(given);
+    const { events, recorded } = this.readable(input);
     const kept = recorded.findLast(({ stream }) => isKept(stream));
     const lastKept = kept?.position;
     const moved = state.filter(({ failure, checkpoint }) => failure === undefined && checkpoint < last.position);
@@ -234,10 +234,10 @@ export class Projector {
   }
 
   /** What can be read of the next events; what cannot is noted. */
-  private readable(given: readonly RecordedEvent[]) {
+  private readable(input: readonly RecordedEvent[]) {
     const events: ProjectedEvent[] = [];
     const recorded: RecordedEvent[] = [];
-    for (const one of given) {
+    for (const one of input) {
       if (this.unreadable.get(one.stream)?.position === one.position) continue;
       try {
         events.push(...projected(one));
@@ -257,10 +257,10 @@ export class Projector {
   }
 
   /** Leaves out events whose hash does not follow from the event before, if that is among the given ones; returns whether there are any. */
-  private leaveOutBroken(given: readonly RecordedEvent[]): boolean {
+  private leaveOutBroken(input: readonly RecordedEvent[]): boolean {
     const before = this.unreadable.size;
     const links = new Map<string, string>();
-    for (const event of given) {
+    for (const event of input) {
       const { stream, revision } = event;
       if (ownerOf(stream) === undefined || this.unreadable.has(stream)) continue;
       const link = revision === 0 ? GENESIS_HASH : links.get(stream);

@@ -304,13 +304,13 @@ export const getWalletAccount = defineQuery({
       ...values,
     );
     if (row) return { account: accountResource(organizationId, readAccount(row['doc'])) };
-    const asked = [
+    const requested = [
       ...(address === undefined ? [] : [`address: \`${address}\``]),
       ...(path === undefined ? [] : [`path: \`${path}\``]),
     ];
     throw new CoordinatorError(
       'NOT_FOUND',
-      `Could not find wallet account with ${asked.join(' and ')} in wallet \`${walletId}\`: see ` +
+      `Could not find wallet account with ${requested.join(' and ')} in wallet \`${walletId}\`: see ` +
         'list_wallet_accounts',
     );
   },

@@ -57,11 +57,11 @@ export class VaultDestroyer {
     const { signal } = this.stopping;
     await ready(signal);
     if (signal.aborted) return;
-    let asked = 0;
+    let requested = 0;
     let gone = 0;
     for (const vaultId of ended()) {
       if (signal.aborted || gone === goneInARow) return;
-      if (++asked % rest.every === 0) await pause(rest.ms, undefined, { signal, ref: false });
+      if (++requested % rest.every === 0) await pause(rest.ms, undefined, { signal, ref: false });
       gone = (await this.shredLeftBehind(vaultId)) ? gone + 1 : 0;
     }
   }

@@ -23,18 +23,18 @@ const keyLength = 32;
 export async function provideKeyEncryption(
   world: World,
   source: KekSource,
-  given: readonly Uint8Array[] | undefined,
+  input: readonly Uint8Array[] | undefined,
   onCreated: (kekFile: string) => void,
 ): Promise<KeyEncryption> {
   const { store, randomness } = world;
   const known = await readKekRecord(store);
-  if (!given && known) {
+  if (!input && known) {
     throw new WrongKek(
       `the vault of this store is sealed under key-encryption key ${known.kekId}, but ${placeOf(source)} is missing: ` +
         `put the key back, or set KEK or KEK_FILE`,
     );
   }
-  const { keys, isNew } = given ? { keys: given, isNew: false } : await makeKey(source, randomness);
+  const { keys, isNew } = input ? { keys: input, isNew: false } : await makeKey(source, randomness);
   const keyEncryption = new LocalKeyEncryption(keys, randomness);
   for (const key of keys) key.fill(0);
   const { kekFile } = source;

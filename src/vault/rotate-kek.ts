@@ -38,13 +38,13 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
   const { store, randomness } = world;
   const known = await readKekRecord(store);
   if (!known) throw new WrongKek('nothing has been sealed in this store yet: start the coordinator on it first');
-  const given = await readKeys(source);
-  if (!given) {
+  const input = await readKeys(source);
+  if (!input) {
     throw new WrongKek(
       `the vault of this store is sealed under key-encryption key ${known.kekId}, but ${placeOf(source)} is missing`,
     );
   }
-  const { knownIds } = new LocalKeyEncryption(given, randomness);
+  const { knownIds } = new LocalKeyEncryption(input, randomness);
   if (!knownIds.includes(known.kekId)) {
     throw new WrongKek(
       `the vault of this store is sealed under key-encryption key ${known.kekId}, but ${placeOf(source)} contains ` +
@@ -57,15 +57,15 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
       `key ${unused} in ${placeOf(source)} was never used and is not the first: put the new key first, then the old one`,
     );
   }
-  const keys = knownIds.length > 1 ? given : await addKey(source, given, randomness);
+  const keys = knownIds.length > 1 ? input : await addKey(source, input, randomness);
   const both = new LocalKeyEncryption(keys, randomness);
   const alone = new LocalKeyEncryption(keys.slice(0, 1), randomness);
   const kekId = both.currentId;
 
   // From here on, everyone who has the new key seals under it, so the walk may end here.
-  const begun = await recordNext(world, kekId);
+  const started = await recordNext(world, kekId);
   const vault = new Vault({ ...world, keyEncryption: both });
-  const { vaults, total: rewrapped } = await eachVault(store, begun, (vaultId) => vault.rewrap(vaultId));
+  const { vaults, total: rewrapped } = await eachVault(store, started, (vaultId) => vault.rewrap(vaultId));
   const done = await recordNext(world, kekId, { vaultCount: vaults, dataKeyCount: rewrapped });
 
   let dataKeys: number;
@@ -85,13 +85,13 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
 /** Puts a new key before those in the file; one cannot be added to the environment. */
 async function addKey(
   { kek, kekFile }: KekSource,
-  given: readonly Uint8Array[],
+  input: readonly Uint8Array[],
   randomness: World['randomness'],
 ): Promise<readonly Uint8Array[]> {
   if (kek !== undefined || kekFile === undefined) {
     throw new WrongKek('KEK contains only one key: put a new one before it, as KEK=new,old');
   }
-  const keys = [randomness.bytes(32), ...given];
+  const keys = [randomness.bytes(32), ...input];
   try {
     await replaceKeyFile(kekFile, keys);
   } catch (error) {
@@ -144,8 +144,8 @@ function eachVault(
     let vaults = 0;
     let total = 0;
     const onEvents = async (events: readonly RecordedEvent[]): Promise<void> => {
-      const begun = events.filter(({ revision }) => revision === 0).map(({ stream }) => vaultIdOf(stream));
-      const vaultIds = begun.filter((vaultId) => vaultId !== undefined);
+      const started = events.filter(({ revision }) => revision === 0).map(({ stream }) => vaultIdOf(stream));
+      const vaultIds = started.filter((vaultId) => vaultId !== undefined);
       vaults += vaultIds.length;
       for (let at = 0; at < vaultIds.length; at += atOnce) {
         for (const count of await Promise.all(vaultIds.slice(at, at + atOnce).map(work))) total += count;

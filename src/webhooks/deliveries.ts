@@ -104,9 +104,9 @@ export class WebhookDeliveries {
     while (term.isHeld()) {
       // What comes during a round may be of an endpoint that it has passed.
       if (this.lookedUpTo === '') this.hasNews = false;
-      const begun = performance.now();
+      const started = performance.now();
       this.look(during);
-      await pause((performance.now() - begun) / lookShare);
+      await pause((performance.now() - started) / lookShare);
       if (this.lookedUpTo === '') await this.sleep(term.signal);
     }
     const late = setTimeout(() => calledOff.abort(), windDownMs);
@@ -275,7 +275,7 @@ export class WebhookDeliveries {
       organizationId: sourceOrganizationId,
       content,
     };
-    const begun = performance.now();
+    const started = performance.now();
     const late = setTimeout(() => {
       lane.late.add(eventId);
       lane.isProven = false;
@@ -285,7 +285,7 @@ export class WebhookDeliveries {
       clearTimeout(late);
       lane.late.delete(eventId);
     });
-    const isSoon = performance.now() - begun < soonMs;
+    const isSoon = performance.now() - started < soonMs;
     // A quick answer proves nothing while others are waited for.
     lane.isProven = outcome.kind !== 'failed' && isSoon && lane.late.size === 0;
     if (signal.aborted && outcome.kind !== 'delivered') return undefined;

@@ -70,8 +70,8 @@ export function caseOf(
     const value = valueIn(one, model);
     if (value !== undefined && !(value instanceof Doubt && value.kind === 'not-applicable')) resources[name] = value;
   }
-  const given = unknown.get('activity')?.parts.get('params');
-  const params = given && (valueIn(given, model) as Readonly<Record<string, PolicyValue>>);
+  const input = unknown.get('activity')?.parts.get('params');
+  const params = input && (valueIn(input, model) as Readonly<Record<string, PolicyValue>>);
   const { type, kind, resource, action, isRootOnly } = activity;
   const own = model.get(open.own) ?? 0n;
   return {
@@ -97,8 +97,8 @@ export function caseOf(
 /** A moment at which every time clause is as the model has it, from the model's own on. */
 function momentOf(open: OpenRequest, model: Model, decision: OpenDecision, environment: PolicyEnvironment) {
   const time = open.unknown.get('time')?.parts.get('now');
-  const given = time && valueIn(time, model);
-  const start = typeof given === 'bigint' ? Number(given) : defaultNow;
+  const input = time && valueIn(time, model);
+  const start = typeof input === 'bigint' ? Number(input) : defaultNow;
   const clauses = decision.readings.flatMap(({ policy, clause, reading }) => {
     const expression = clause === 'time' ? compiled(policy.time, clause, environment) : undefined;
     const isReadable = expression !== undefined && !(expression instanceof PolicyError);

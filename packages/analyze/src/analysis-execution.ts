@@ -21,8 +21,8 @@ export function stepsOf({ found, set }: Claim, subject: AnalysisSubject): readon
  * facts that it was made of comes to (`built`) is not what it comes to on the facts of the example (`asked`), and is what the
  * coordinator did. If it did something else, it read other facts than it was sent.
  */
-export function isAnotherRequest(did: readonly Step[], built: readonly Step[], asked: readonly Step[]): boolean {
-  return did.join() === built.join() && built.join() !== asked.join();
+export function isAnotherRequest(did: readonly Step[], built: readonly Step[], requested: readonly Step[]): boolean {
+  return did.join() === built.join() && built.join() !== requested.join();
 }
 
 /** The same claim with other ids, of users, tags, wallets and keys, wherever they are: `real` by those of the file. */

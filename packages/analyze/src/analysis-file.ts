@@ -62,13 +62,13 @@ export function readQuestions(
   const root = recordAt(file, file.value, [], fileKeys);
   const users = Array.from(readUsers(file, root['users'], policies).values(), withPasskey);
   const subject: AnalysisSubject = { users, policies: policies.policies, quorum: policies.quorum, ...rules };
-  const given: unknown = root['questions'] ?? [];
-  if (!Array.isArray(given)) file.wrong(['questions'], 'must be a list');
-  const asked = (Array.isArray(given) ? (given as readonly unknown[]) : []).flatMap((one, index) => {
+  const input: unknown = root['questions'] ?? [];
+  if (!Array.isArray(input)) file.wrong(['questions'], 'must be a list');
+  const requested = (Array.isArray(input) ? (input as readonly unknown[]) : []).flatMap((one, index) => {
     const read = new Reader(file, ['questions', index], policies, others, subject).question(one);
     return read ? [{ file: name, name: read.name ?? `question ${index + 1}`, ...read.rest }] : [];
   });
-  return { subject, asked, mistakes: file.mistakes };
+  return { subject, asked: requested, mistakes: file.mistakes };
 }
 
 /** Each user has an API key and a passkey. */
@@ -94,16 +94,16 @@ class Reader {
     private readonly subject: AnalysisSubject,
   ) {}
 
-  question(given: unknown): { readonly name: string | undefined; readonly rest: Asked } | undefined {
+  question(input: unknown): { readonly name: string | undefined; readonly rest: Asked } | undefined {
     const before = this.file.mistakes.length;
     const kind = (Object.keys(questionKeys) as (keyof typeof questionKeys)[]).find(
-      (key) => typeof given === 'object' && given !== null && key in given,
+      (key) => typeof input === 'object' && input !== null && key in input,
     );
     if (kind === undefined) {
       this.wrong([], `must ask one of ${Object.keys(questionKeys).join(', ')}`);
       return undefined;
     }
-    const one = recordAt(this.file, given, this.path, questionKeys[kind]);
+    const one = recordAt(this.file, input, this.path, questionKeys[kind]);
     const rest = this.asked(kind, one);
     const name = typeof one['name'] === 'string' ? one['name'] : undefined;
     return this.file.mistakes.length > before ? undefined : { name, rest };
@@ -144,23 +144,23 @@ class Reader {
     }
   }
 
-  private who(given: unknown): Pick<Extract<AnalysisQuestion, { kind: 'can' }>, 'users' | 'approvals'> {
+  private who(input: unknown): Pick<Extract<AnalysisQuestion, { kind: 'can' }>, 'users' | 'approvals'> {
     const all = this.subject.users.map(({ userId }) => userId);
     const others = all.filter((userId) => !this.policies.quorum.userIds.includes(userId));
-    if (given === 'anyone') return { users: all };
-    if (given === 'one credential') return { users: all, approvals: 1 };
-    if (given === 'non-root users') return { users: others };
-    if (given === 'one non-root credential') return { users: others, approvals: 1 };
-    if (Array.isArray(given)) {
-      const names = textsAt(this.file, given, [...this.path, 'can']);
+    if (input === 'anyone') return { users: all };
+    if (input === 'one credential') return { users: all, approvals: 1 };
+    if (input === 'non-root users') return { users: others };
+    if (input === 'one non-root credential') return { users: others, approvals: 1 };
+    if (Array.isArray(input)) {
+      const names = textsAt(this.file, input, [...this.path, 'can']);
       return { users: names.flatMap((name, index) => this.user(name, ['can', index]) ?? []) };
     }
     this.wrong(['can'], 'must be anyone, non-root users, one credential, one non-root credential, or a list of users');
     return { users: [] };
   }
 
-  private activities(given: unknown): readonly AnalysedActivity[] {
-    const names = typeof given === 'string' ? [given] : textsAt(this.file, given, [...this.path, 'do']);
+  private activities(input: unknown): readonly AnalysedActivity[] {
+    const names = typeof input === 'string' ? [input] : textsAt(this.file, input, [...this.path, 'do']);
     if (names.length === 0) this.wrong(['do'], 'must be an action, a kind or a type of activity, or a list of these');
     const found = names.map((name) => ({
       name,
@@ -184,29 +184,29 @@ class Reader {
     };
   }
 
-  private values(key: string, given: unknown = {}): Readonly<Record<string, PolicyValue>> {
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  private values(key: string, input: unknown = {}): Readonly<Record<string, PolicyValue>> {
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) {
       this.wrong([key], 'must be values by name');
       return {};
     }
-    return valueWithIds(given, this.policies.names) as Readonly<Record<string, PolicyValue>>;
+    return valueWithIds(input, this.policies.names) as Readonly<Record<string, PolicyValue>>;
   }
 
   /** Reports facts that the language does not have. */
-  private try(given: GivenFacts): void {
+  private try(input: GivenFacts): void {
     try {
-      new OpenQuestion(this.subject, [], []).fix(given);
+      new OpenQuestion(this.subject, [], []).fix(input);
     } catch (error) {
       this.wrong(['resources'], errorMessage(error));
     }
   }
 
-  private set(given: unknown, path: readonly (string | number)[]): AnalysedSet {
+  private set(input: unknown, path: readonly (string | number)[]): AnalysedSet {
     const { quorum, policies } = this.policies;
-    if (given === 'policies.yaml') return { quorum, policies };
-    const other = typeof given === 'string' ? this.others.get(given) : undefined;
+    if (input === 'policies.yaml') return { quorum, policies };
+    const other = typeof input === 'string' ? this.others.get(input) : undefined;
     if (other) return { quorum: other.quorum, policies: other.policies };
-    const names = typeof given === 'string' ? [] : textsAt(this.file, given, [...this.path, ...path]);
+    const names = typeof input === 'string' ? [] : textsAt(this.file, input, [...this.path, ...path]);
     if (names.length === 0)
       this.wrong(path, 'must be a file of policies in the folder, or a list of names of policies');
     const chosen = names.flatMap((name, index) => {

@@ -43,7 +43,7 @@ export class OpenQuestion {
     const isOfOthers = [...this.read].some(isOfOtherChain);
     const addresses = [...this.request.unknown.values()].flatMap(usualAddresses);
     const wishes = [...this.usualFacts(), ...(isOfOthers ? [] : usualChain(this.request)), ...addresses];
-    return wishes.filter((wish) => wish !== yes);
+    return wishes.filter((requestedVote) => requestedVote !== yes);
   }
 
   /** What a model says of what was read. */

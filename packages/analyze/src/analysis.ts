@@ -42,12 +42,12 @@ export async function analyse(
 }
 
 async function can(question: CanQuestion, subject: AnalysisSubject, solve: Solve): Promise<AnalysisAnswer> {
-  const { users, approvals: most = subject.users.length, activities, given } = question;
+  const { users, approvals: most = subject.users.length, activities, given: input } = question;
   if (activities.length === 0) return { answer: 'no', widened: [] };
   const open = new OpenQuestion(subject, activities, [subject]);
   const [decision] = open.decisions as [(typeof open.decisions)[number]];
   const { voters } = open.request;
-  const goals: Term[] = [decision.isAllowed, apply('<=', voters.howMany, integer(most)), ...open.fix(given)];
+  const goals: Term[] = [decision.isAllowed, apply('<=', voters.howMany, integer(most)), ...open.fix(input)];
   for (const [place, { userId }] of subject.users.entries()) {
     if (!users.includes(userId)) goals.push(not(voters.votes[place]!));
   }

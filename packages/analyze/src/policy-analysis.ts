@@ -56,8 +56,8 @@ export async function analyzeFolder(terminal: Terminal, folder: string, { limit 
   const solver = new SolverProcess(seconds * 1000);
   const answered: Answered[] = [];
   try {
-    for (const { subject, asked } of read) {
-      for (const one of asked) {
+    for (const { subject, asked: requested } of read) {
+      for (const one of requested) {
         const answer = await analyse(one.question, subject, (script) => solver.run(script));
         answered.push({ ...one, subject, answer });
       }

@@ -145,7 +145,7 @@ export const withCore = '(set-option :produce-unsat-cores true)\n(set-option :sm
 export function coreOf(goals: readonly Term[], wishes: readonly Term[]): string {
   return [
     ...goals.map((goal) => `(assert ${goal})`),
-    ...wishes.map((wish, place) => `(assert (! ${wish} :named w${place}))`),
+    ...wishes.map((requestedVote, place) => `(assert (! ${requestedVote} :named w${place}))`),
     check,
     '(get-unsat-core)\n',
   ].join('\n');

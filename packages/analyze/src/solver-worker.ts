@@ -8,7 +8,7 @@ interface Memory {
   readonly _malloc: (bytes: number) => number;
   readonly _free: (at: number) => void;
   readonly HEAPU8: Uint8Array;
-  readonly ccall: (name: string, result: string, types: readonly string[], given: readonly number[]) => void;
+  readonly ccall: (name: string, result: string, types: readonly string[], input: readonly number[]) => void;
   readonly async_call: (call: () => void) => Promise<string>;
 }
 

@@ -63,10 +63,10 @@ export const oauth2Authenticate = defineActivity({
     existingOauth2Credential(organization, oauth2CredentialId);
   },
 
-  prepare({ oauth2CredentialId, ...asked }, { oauth2 }, { organization }) {
+  prepare({ oauth2CredentialId, ...requested }, { oauth2 }, { organization }) {
     const { provider, clientId, vaultId } = existingOauth2Credential(organization, oauth2CredentialId);
     const secret = { organizationId: organization.organizationId, vaultId };
-    return oauth2.authenticate({ ...asked, provider, clientId, secret, ...issuedAfterMends(organization) });
+    return oauth2.authenticate({ ...requested, provider, clientId, secret, ...issuedAfterMends(organization) });
   },
 
   recall: (_intent, recorded) => recorded.result.oidcToken,

@@ -285,8 +285,8 @@ function sealedWallet(
   organizationId: string,
   { keyring }: PreparePorts,
 ) {
-  const asked = accountsToDerive(accounts, 'parameters.wallet.accounts');
-  return keyring.createWallet({ organizationId, mnemonicLength, accounts: asked });
+  const requested = accountsToDerive(accounts, 'parameters.wallet.accounts');
+  return keyring.createWallet({ organizationId, mnemonicLength, accounts: requested });
 }
 
 function walletEvents(

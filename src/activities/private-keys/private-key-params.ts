@@ -28,7 +28,7 @@ export function checkAddressFormats(formats: readonly AddressFormat[], curve: Cu
 
 /** What is recorded of a sealed key. */
 export function privateKeyCreated(
-  asked: {
+  requested: {
     readonly privateKeyId: string;
     readonly privateKeyName: string;
     readonly curve: Curve;
@@ -37,16 +37,16 @@ export function privateKeyCreated(
   },
   { vaultId, publicKey, addresses }: NewPrivateKey,
 ): PrivateKeyEvent {
-  return { type: 'PrivateKeyCreated', data: { ...asked, publicKey, addresses, vaultId } };
+  return { type: 'PrivateKeyCreated', data: { ...requested, publicKey, addresses, vaultId } };
 }
 
 /** Keys that were sealed, in the requested order. */
 export function recalledPrivateKeys(
-  asked: readonly { readonly curve: Curve; readonly addressFormats: readonly AddressFormat[] }[],
+  requested: readonly { readonly curve: Curve; readonly addressFormats: readonly AddressFormat[] }[],
   recorded: RecordedActivity,
 ): readonly NewPrivateKey[] {
   const sealed = recorded.all('PrivateKeyCreated');
-  return asked.map(({ curve, addressFormats: formats }, index) => {
+  return requested.map(({ curve, addressFormats: formats }, index) => {
     const { vaultId, publicKey } = sealed[index]!;
     const addresses = formats.map((format) => ({ format, address: recordedAddress(format, curve, publicKey) }));
     return { vaultId, publicKey, addresses };

@@ -44,10 +44,10 @@ export const createWalletAccounts = defineActivity({
 
   check({ walletId, accounts, persist = true }, organization, { limits }) {
     existingWallet(organization, walletId);
-    const asked = accountsToDerive(accounts);
+    const requested = accountsToDerive(accounts);
     if (!persist) return;
     checkLimit(limits, 'walletAccounts', organization.walletAccounts.size, accounts.length);
-    checkAccountsNew(organization, walletId, asked);
+    checkAccountsNew(organization, walletId, requested);
   },
 
   async prepare({ walletId, accounts, persist = true }, { keyring }, { organization }) {

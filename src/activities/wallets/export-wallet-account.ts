@@ -65,10 +65,13 @@ export const exportWalletAccount = defineActivity({
     exportBundle: recorded.result.exportBundle,
   }),
 
-  decide({ address: asked }, { organization }, { walletAccountId, exportBundle }) {
-    const { walletId, address, ...account } = accountAt(organization, asked);
+  decide({ address: requested }, { organization }, { walletAccountId, exportBundle }) {
+    const { walletId, address, ...account } = accountAt(organization, requested);
     if (account.walletAccountId !== walletAccountId) {
-      throw new CoordinatorError('ABORTED', `\`${asked}\` now refers to a different account: send the request again`);
+      throw new CoordinatorError(
+        'ABORTED',
+        `\`${requested}\` now refers to a different account: send the request again`,
+      );
     }
     return {
       events: [{ type: 'WalletAccountExported', data: { walletId, walletAccountId } }],

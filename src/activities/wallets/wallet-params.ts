@@ -75,28 +75,28 @@ export function checkAccountsNew(
 
 /** What is recorded of derived accounts, in the requested order. */
 export function accountFacts(
-  asked: readonly WalletAccountParams[],
+  requested: readonly WalletAccountParams[],
   derived: readonly DerivedAccount[],
   newId: () => string,
 ): AccountFacts[] {
-  if (derived.length !== asked.length) {
-    throw invalidField('parameters.accounts', `${asked.length} were asked for, and ${derived.length} derived`);
+  if (derived.length !== requested.length) {
+    throw invalidField('parameters.accounts', `${requested.length} were asked for, and ${derived.length} derived`);
   }
   return derived.map((account, index) => ({
     walletAccountId: newId(),
     ...account,
     pathFormat: 'PATH_FORMAT_BIP32',
-    ...(asked[index]!.name === undefined ? {} : { name: asked[index]!.name }),
+    ...(requested[index]!.name === undefined ? {} : { name: requested[index]!.name }),
   }));
 }
 
 /** Accounts that were derived and persisted: as requested, with the addresses of the recorded public keys. */
 export function recalledAccounts(
-  asked: readonly WalletAccountParams[],
+  requested: readonly WalletAccountParams[],
   recorded: RecordedActivity,
 ): readonly DerivedAccount[] {
   const keys = recorded.all('WalletAccountsCreated').flatMap(({ accounts }) => accounts);
-  return accountsToDerive(asked.slice(0, keys.length)).map((account, index) => {
+  return accountsToDerive(requested.slice(0, keys.length)).map((account, index) => {
     const { publicKey } = keys[index]!;
     return { ...account, address: recordedAddress(account.addressFormat, account.curve, publicKey), publicKey };
   });
@@ -108,8 +108,8 @@ export function recordedAddress(format: AddressFormat, curve: Curve, publicKey: 
 }
 
 /** A sealed wallet with its first accounts. */
-export function recalledWallet(asked: readonly WalletAccountParams[], recorded: RecordedActivity) {
-  return { vaultId: recorded.first('WalletCreated').vaultId, accounts: recalledAccounts(asked, recorded) };
+export function recalledWallet(requested: readonly WalletAccountParams[], recorded: RecordedActivity) {
+  return { vaultId: recorded.first('WalletCreated').vaultId, accounts: recalledAccounts(requested, recorded) };
 }
 
 /** A wallet as policies see it (docs/protocol.md, policy namespaces). */

@@ -53,8 +53,12 @@ export interface ApproversTask {
 }
 
 /** Puts an answer into words. */
-export function approverSetsOf(found: MinimalApprovers, asked: ApproversQuestion, tagNames: TagNames): ApproverSets {
-  const words = new Words(asked, tagNames);
+export function approverSetsOf(
+  found: MinimalApprovers,
+  requested: ApproversQuestion,
+  tagNames: TagNames,
+): ApproverSets {
+  const words = new Words(requested, tagNames);
   const classes = found.classes.map((userIds) => words.ofClass(userIds));
   const toldSet = (counts: Counts, undoing: readonly number[] = []): ToldSet => {
     return {

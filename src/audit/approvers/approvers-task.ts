@@ -13,12 +13,12 @@ import type { ApproversTask } from './approver-sets.js';
  * @throws {ReadFirst} if something has to be read elsewhere before
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED if reading the policies takes too long
  */
-export function approversTask(given: DecisionContext, open: OpenActivity): ApproversTask {
-  const basis = metered(given);
-  const { organization } = basis;
-  const { snapshot, approvals, question, member } = waiting(basis, open);
-  const ballot = ballotOf(question, approvals, policyContext(basis));
-  if (basis.steps.left <= 0) {
+export function approversTask(input: DecisionContext, open: OpenActivity): ApproversTask {
+  const context = metered(input);
+  const { organization } = context;
+  const { snapshot, approvals, question, member } = waiting(context, open);
+  const ballot = ballotOf(question, approvals, policyContext(context));
+  if (context.steps.left <= 0) {
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
       `reading the policies for activity \`${open.activityId}\` takes too long to say who could approve it: see what it waits for in get_activity`,

@@ -26,26 +26,26 @@ export interface MinimalApprovers extends PassingSets {
  * `undoneBy` says whose.
  */
 export function minimalApprovers(
-  asked: ApproversQuestion,
+  requested: ApproversQuestion,
   environment: PolicyEnvironment,
   steps = new Steps(approversSteps),
 ): MinimalApprovers {
-  const found = thrifty(joinedClasses(passingSets(asked, environment, steps.upTo(steps.left / 2)), steps));
+  const found = thrifty(joinedClasses(passingSets(requested, environment, steps.upTo(steps.left / 2)), steps));
   const sizes = found.classes.map((userIds) => userIds.length);
   return { ...found, sets: setsIn(found.passing, sizes), blocking: blockingSets(found, sizes, steps) };
 }
 
-function passingSets(asked: ApproversQuestion, environment: PolicyEnvironment, steps: Steps): PassingSets {
-  const clauses = new ClausesRead(environment, asked.ballot.tenant);
+function passingSets(requested: ApproversQuestion, environment: PolicyEnvironment, steps: Steps): PassingSets {
+  const clauses = new ClausesRead(environment, requested.ballot.tenant);
   const own = steps.upTo(steps.left / 2);
   try {
-    const question = questionOn(asked.ballot, asked.ballot.cast, environment, { steps: own, clauses });
-    const byThresholds = thresholdApprovals(asked, question, own);
+    const question = questionOn(requested.ballot, requested.ballot.cast, environment, { steps: own, clauses });
+    const byThresholds = thresholdApprovals(requested, question, own);
     if (byThresholds) return byThresholds;
   } catch (error) {
     if (!(error instanceof OutOfSteps)) throw error;
   }
-  return stepwiseApprovals(asked, environment, steps);
+  return stepwiseApprovals(requested, environment, steps);
 }
 
 /** Users who are interchangeable in all sets make one class, unless some set can be undone: by whom is told by class. */

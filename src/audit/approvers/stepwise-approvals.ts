@@ -25,10 +25,14 @@ interface Standing {
  * first, each as the coordinator would accept it. If the steps run out, those found until then are the smallest there
  * are, and there may be more.
  */
-export function stepwiseApprovals(asked: ApproversQuestion, environment: PolicyEnvironment, steps: Steps): PassingSets {
+export function stepwiseApprovals(
+  requested: ApproversQuestion,
+  environment: PolicyEnvironment,
+  steps: Steps,
+): PassingSets {
   let search: Search | undefined;
   try {
-    search = new Search(asked, environment, steps);
+    search = new Search(requested, environment, steps);
     search.run();
     return { ...search.found(), isComplete: true };
   } catch (error) {

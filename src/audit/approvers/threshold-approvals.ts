@@ -35,11 +35,11 @@ interface VoterClass {
  * @throws {OutOfSteps}
  */
 export function thresholdApprovals(
-  asked: ApproversQuestion,
+  requested: ApproversQuestion,
   question: Question,
   steps: Steps,
 ): PassingSets | undefined {
-  return new Thresholds(asked, question, steps).sets();
+  return new Thresholds(requested, question, steps).sets();
 }
 
 class Thresholds {
@@ -119,12 +119,12 @@ class Thresholds {
     const { member, mayVote, unasked } = this.asked;
     // An approval that is in doubt for one consensus may be needed for another, or for the quorum.
     const mayBeInDoubt = parts.length < 2 && member === undefined && isRootPossible;
-    const asked = new Set(mayVote);
+    const requested = new Set(mayVote);
     for (const userId of [...unasked, ...this.question.userApprovals.map(({ user }) => user.userId)])
-      asked.delete(userId);
+      requested.delete(userId);
     const known = [...this.consensuses.values()].filter((one) => one !== 'never');
     for (const user of users) {
-      if (!asked.has(user.userId)) continue;
+      if (!requested.has(user.userId)) continue;
       this.steps.take('voteTold', user.credentials.length);
       const votes = user.credentials.map((credential) => {
         const vote = voteOf({ user, credential });

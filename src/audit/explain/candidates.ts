@@ -20,10 +20,10 @@ export interface Candidates {
 /** What could be otherwise: votes, tags, policies, who asks, who is in the root quorum. */
 export function candidateChanges(facts: Facts, proof: Proof): Candidates {
   const { request, approvals, context } = facts;
-  const asked = new Map(
+  const requested = new Map(
     proof.parts.flatMap(({ policies }) => policies.filter(({ isAsked }) => isAsked)).map((one) => [one.policyId, one]),
   );
-  const policies = [...context.policies].filter(({ policyId }) => asked.has(policyId));
+  const policies = [...context.policies].filter(({ policyId }) => requested.has(policyId));
   const texts = textsIn(policies);
   const people = [...context.users].filter(({ userId }) => !facts.isNobody?.(userId));
   const users = likelyFirst(people, context.rootQuorum.userIds, texts);
@@ -31,16 +31,17 @@ export function candidateChanges(facts: Facts, proof: Proof): Candidates {
   const concerned = [request.submitterId, ...approvals.map(({ userId }) => userId)];
   const ids = users.slice(0, mostUsers).map(({ userId }) => userId);
   const changes: Change[] = [
-    ...[...asked.values()].filter(isDenying).map(({ policyId }): Change => ({ kind: 'policy-gone', policyId })),
+    ...[...requested.values()].filter(isDenying).map(({ policyId }): Change => ({ kind: 'policy-gone', policyId })),
     ...ids.slice(0, mostLikely).map((userId): Change => ({ kind: 'vote', userId })),
     ...[...new Set([...concerned, ...ids.slice(0, mostLikely)])].flatMap((userId) => tagChanges(userId, tags)),
     ...ids.slice(mostLikely).map((userId): Change => ({ kind: 'vote', userId })),
     ...ids.map((userId): Change => ({ kind: 'asked-by', userId })),
-    ...[...asked.values()].slice(0, mostPolicies).flatMap(clauseChanges),
+    ...[...requested.values()].slice(0, mostPolicies).flatMap(clauseChanges),
     ...speaking(proof).map((policyId): Change => ({ kind: 'policy-gone', policyId })),
     { kind: 'root-quorum-member', userId: request.submitterId },
   ];
-  const isCut = users.length > mostUsers || texts.tags.length > mostTags || asked.size > mostPolicies || proof.isCut;
+  const isCut =
+    users.length > mostUsers || texts.tags.length > mostTags || requested.size > mostPolicies || proof.isCut;
   return { changes, isCut };
 }
 

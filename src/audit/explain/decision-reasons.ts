@@ -85,16 +85,18 @@ export function questionAgain(
   { registry, event, organization, revision, at, authority }: DecidedOn,
   limited: AskedWith,
 ): Asked {
-  const basis: DecisionContext = { registry, organization, revision, now: at, ...limited };
+  const context: DecisionContext = { registry, organization, revision, now: at, ...limited };
   const { vote, activityId } = event.data;
-  const voter: Voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
+  const voter: Voter = authority
+    ? { ...voterOf({ ...context, ...authority }, vote), authority }
+    : voterOf(context, vote);
   if (event.type === 'ActivitySubmitted') {
     const { type, intent } = event.data;
-    return askedBySubmit(basis, { type, intent: newestIntent(activityVersion(registry, type), intent) }, vote, voter);
+    return askedBySubmit(context, { type, intent: newestIntent(activityVersion(registry, type), intent) }, vote, voter);
   }
   const open = organization.openActivities.get(activityId);
   if (!open) throw new Error(`activity \`${activityId}\` does not wait for votes`);
-  return askedByVotes(basis, open, voter);
+  return askedByVotes(context, open, voter);
 }
 
 /** What came out again, if every recorded outcome is part of it, with doubts in the words recorded then. */

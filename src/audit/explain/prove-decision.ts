@@ -128,8 +128,8 @@ class Explanation {
     if (about.kind === 'denial') return this.denied(about);
     const open = organization.openActivities.get(about.activityId);
     if (!open) return { notExplained: 'it has changed in the meantime: ask again' };
-    const basis = { registry: this.registry, organization, revision, now };
-    return this.explained((limited) => askedByVotes({ ...basis, ...limited }, open), revision, now);
+    const context = { registry: this.registry, organization, revision, now };
+    return this.explained((limited) => askedByVotes({ ...context, ...limited }, open), revision, now);
   }
 
   private hypothetical({
@@ -147,9 +147,9 @@ class Explanation {
     if (!credential) return { notExplained: 'the credential is not there any more: ask again' };
     const voter = { userId, credential, ...(authority ? { authority: home } : {}) };
     const submission = { type, intent: newestIntent(activityVersion(registry, type), parameters) };
-    const basis = { registry, organization, revision, now };
+    const context = { registry, organization, revision, now };
     try {
-      const ask = (limited: AskedWith) => askedBySubmit({ ...basis, ...limited }, submission, credential, voter);
+      const ask = (limited: AskedWith) => askedBySubmit({ ...context, ...limited }, submission, credential, voter);
       return this.explained(ask, revision, now);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
@@ -168,20 +168,20 @@ class Explanation {
     const { registry } = this;
     const authority = this.question.authority ? this.parent.loaded : undefined;
     const home = authority?.organization ?? organization;
-    const asked = askedSafely(() => askedAgain(denial, registry, organization, at, home));
-    if (typeof asked === 'string') return { notExplained: asked };
-    const { what, vote, voterIn } = asked;
+    const requested = askedSafely(() => askedAgain(denial, registry, organization, at, home));
+    if (typeof requested === 'string') return { notExplained: requested };
+    const { what, vote, voterIn } = requested;
     const open = what.kind === 'vote' ? openByFingerprint(organization, what.fingerprint) : undefined;
     const voters = [...(open?.votes ?? []).filter((one) => !isRejection(one)), vote];
     this.votes.push(...voters.map(({ userId }) => ({ userId, place: undefined })));
     const ask = (limited: AskedWith) => {
-      const basis = { registry, organization, revision, now: at, ...limited };
-      const voter = { ...voterIn({ ...basis, organization: home }), ...(authority ? { authority } : {}) };
-      if (open) return askedByVotes(basis, open, voter);
+      const context = { registry, organization, revision, now: at, ...limited };
+      const voter = { ...voterIn({ ...context, organization: home }), ...(authority ? { authority } : {}) };
+      if (open) return askedByVotes(context, open, voter);
       if (what.kind === 'vote') throw new Error('the activity does not wait for votes');
       const { type, parameters } = what.submission;
       return askedBySubmit(
-        basis,
+        context,
         { type, intent: newestIntent(activityVersion(registry, type), parameters) },
         vote,
         voter,

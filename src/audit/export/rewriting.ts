@@ -105,9 +105,9 @@ export class Rewriting {
     const isChanged = !isDeepStrictEqual(said, before);
     if (isChanged) this.changed++;
     // Ids of events depend on their contents.
-    const given = this.redactor ? {} : { id };
+    const input = this.redactor ? {} : { id };
     return {
-      ...given,
+      ...input,
       type,
       data: recordedForm(type, said),
       metadata: {

@@ -30,11 +30,11 @@ function granting({ policies, steps }: Linting, kinds: ReadonlySet<string>) {
   const denials = policies.filter(deniesWhoever);
   return policies.flatMap((one) => {
     if (one.policy.effect !== 'EFFECT_ALLOW') return [];
-    const given = one.admits.filter(
+    const input = one.admits.filter(
       (activity) =>
         kinds.has(activity.kind) && !denials.some(({ condition }) => truthForAll(condition, activity, steps) === true),
     );
-    return given.length === 0 ? [] : [{ one, kinds: [...new Set(given.map(({ kind }) => kind))] }];
+    return input.length === 0 ? [] : [{ one, kinds: [...new Set(input.map(({ kind }) => kind))] }];
   });
 }
 

@@ -5,13 +5,13 @@ import type { User } from '../../domain/organization/users.js';
 import type { LintSubject } from './lint-subject.js';
 
 /** The policies of an organization and what they can name, as data. What its auth proxy has is not the members' to write. */
-export function lintTask(basis: DecisionContext): LintSubject {
-  const { organization, now } = basis;
+export function lintTask(context: DecisionContext): LintSubject {
+  const { organization, now } = context;
   const { policies, rootQuorum, authProxy } = organization;
   const users = namesOf(organization.users, ({ userName }) => userName);
   return {
     policies: [...policies.values()].filter(({ policyId }) => policyId !== authProxy?.policyId),
-    users: [...policyContext(basis).users].filter(({ userId }) => !isAuthProxyUser(organization, userId)),
+    users: [...policyContext(context).users].filter(({ userId }) => !isAuthProxyUser(organization, userId)),
     logsIn: [...organization.users.values()].filter(canLogIn).map(({ userId }) => userId),
     rootQuorum: { threshold: rootQuorum.threshold, userIds: [...rootQuorum.userIds] },
     names: {

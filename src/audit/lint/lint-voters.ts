@@ -148,7 +148,7 @@ export function isMetBy(
   clauses: ClausesRead,
 ): boolean {
   const { userId } = credential;
-  const consensus = asked(linting, userId, [{ userId, credential }], clauses).consensus(text);
+  const consensus = requested(linting, userId, [{ userId, credential }], clauses).consensus(text);
   return !(consensus instanceof Unreadable) && consensus.isMet;
 }
 
@@ -159,7 +159,7 @@ export function isReachableBy(
   linting: Linting,
   clauses: ClausesRead,
 ): boolean {
-  return asked(linting, userId, [], clauses).voters.isReachable(consensus);
+  return requested(linting, userId, [], clauses).voters.isReachable(consensus);
 }
 
 function isReachable({ consensus }: ReadPolicy, linting: Linting, clauses: ClausesRead): boolean {
@@ -184,7 +184,7 @@ function withCredentials(user: PolicyUser, consensus: CheckedExpression, { subje
   return { ...user, credentials: [...credentials, ...anyCredentialOf(userId)] };
 }
 
-function asked(
+function requested(
   { subject, rules, steps }: Linting,
   submitterId: string,
   cast: readonly Approval[],

@@ -32,7 +32,7 @@ export function afterStep(held: HeldSet, { type, names, parameters }: PolicyStep
 
 function updated(policy: HeldPolicy, parameters: PolicyStep['parameters']): HeldPolicy {
   const { policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time } = parameters;
-  const given = Object.entries({
+  const input = Object.entries({
     policyName,
     effect: policyEffect,
     condition: policyCondition,
@@ -40,7 +40,7 @@ function updated(policy: HeldPolicy, parameters: PolicyStep['parameters']): Held
     time,
     notes: policyNotes,
   }).filter(([, value]) => value !== undefined);
-  return { ...policy, ...Object.fromEntries(given) };
+  return { ...policy, ...Object.fromEntries(input) };
 }
 
 /** The first thing in which an organization is not as it is expected to be, in words. */

@@ -55,9 +55,9 @@ export function readPolicyFile(
     Object.entries(lists).map(([key, kind]) => [kind, namesAt(file, root[key], key, (one) => idOf(kind, one))]),
   );
   const quorum = readQuorum(file, root['quorum'], names);
-  const given: unknown = root['policies'] ?? [];
-  if (!Array.isArray(given)) file.wrong(['policies'], 'must be a list');
-  const policies = (Array.isArray(given) ? (given as readonly unknown[]) : []).map((one, index) =>
+  const input: unknown = root['policies'] ?? [];
+  if (!Array.isArray(input)) file.wrong(['policies'], 'must be a list');
+  const policies = (Array.isArray(input) ? (input as readonly unknown[]) : []).map((one, index) =>
     readPolicy(file, one, index, names, environment),
   );
   for (const [index, { policyName }] of policies.entries()) {
@@ -74,9 +74,9 @@ export function readPolicyFile(
   };
 }
 
-function namesAt(file: YamlFile, given: unknown, key: string, idOf: (name: string) => ReturnType<IdOf>) {
+function namesAt(file: YamlFile, input: unknown, key: string, idOf: (name: string) => ReturnType<IdOf>) {
   const ids = new Map<string, string>();
-  for (const [index, one] of textsAt(file, given, [key]).entries()) {
+  for (const [index, one] of textsAt(file, input, [key]).entries()) {
     const id = idOf(one);
     if (typeof id === 'string') ids.set(one, id);
     else file.wrong([key, index], id.wrong);
@@ -84,8 +84,8 @@ function namesAt(file: YamlFile, given: unknown, key: string, idOf: (name: strin
   return ids;
 }
 
-function readQuorum(file: YamlFile, given: unknown, names: Names): PolicyFile['quorum'] {
-  const { threshold = 1n, members: listed } = recordAt(file, given ?? {}, ['quorum'], ['threshold', 'members']);
+function readQuorum(file: YamlFile, input: unknown, names: Names): PolicyFile['quorum'] {
+  const { threshold = 1n, members: listed } = recordAt(file, input ?? {}, ['quorum'], ['threshold', 'members']);
   const isWhole = typeof threshold === 'bigint' && threshold >= 1n;
   if (!isWhole) file.wrong(['quorum', 'threshold'], 'must be a whole number from 1');
   const members = textsAt(file, listed, ['quorum', 'members']);
@@ -102,13 +102,13 @@ function readQuorum(file: YamlFile, given: unknown, names: Names): PolicyFile['q
 
 function readPolicy(
   file: YamlFile,
-  given: unknown,
+  input: unknown,
   index: number,
   names: Names,
   environment: PolicyEnvironment,
 ): Policy {
   const path = ['policies', index];
-  const one = recordAt(file, given, path, policyKeys);
+  const one = recordAt(file, input, path, policyKeys);
   for (const key of policyKeys) {
     if (one[key] !== undefined && typeof one[key] !== 'string') file.wrong([...path, key], `\`${key}\` must be text`);
   }
@@ -158,13 +158,13 @@ function withIds(text: string, names: Names) {
 }
 
 /** A value of a request as a file has it: whole numbers become those of the language, `<wallet name>` an id. */
-export function valueWithIds(given: unknown, names: Names): PolicyValue {
-  if (typeof given === 'bigint' || typeof given === 'boolean') return given;
-  if (Array.isArray(given)) return given.map((one) => valueWithIds(one, names));
-  if (typeof given === 'object' && given !== null) {
-    return Object.fromEntries(Object.entries(given).map(([name, one]) => [name, valueWithIds(one, names)]));
+export function valueWithIds(input: unknown, names: Names): PolicyValue {
+  if (typeof input === 'bigint' || typeof input === 'boolean') return input;
+  if (Array.isArray(input)) return input.map((one) => valueWithIds(one, names));
+  if (typeof input === 'object' && input !== null) {
+    return Object.fromEntries(Object.entries(input).map(([name, one]) => [name, valueWithIds(one, names)]));
   }
-  const text = String(given);
+  const text = String(input);
   const [, kind, name] = /^<(user|tag|wallet|private key tag|private key) ([^<>]+)>$/.exec(text) ?? [];
   for (const [known, ids] of names) if (known === kind && name !== undefined) return ids.get(name) ?? text;
   return text;

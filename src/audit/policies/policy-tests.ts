@@ -46,8 +46,8 @@ export function runPolicyTests(
 }
 
 /** Users by name, with the tags that the tests give them; each has one API key. */
-export function readUsers(file: YamlFile, given: unknown, { names }: PolicyFile): ReadonlyMap<string, PolicyUser> {
-  const tagged = recordAt(file, given ?? {}, ['users'], [...names.get('user')!.keys()]);
+export function readUsers(file: YamlFile, input: unknown, { names }: PolicyFile): ReadonlyMap<string, PolicyUser> {
+  const tagged = recordAt(file, input ?? {}, ['users'], [...names.get('user')!.keys()]);
   return new Map(
     Array.from(names.get('user')!, ([userName, userId]) => {
       const tags = textsAt(file, tagged[userName], ['users', userName]).flatMap((tag, index) => {
@@ -113,8 +113,8 @@ class Run {
     if (outcome === 'allow') return 'allow';
     if (outcome !== 'consensus-needed') return 'deny';
     const mayVote = [...eligibleApprovers(request, cast, context)];
-    const asked = { ballot: ballotOf(request, cast, context), mayVote, unasked: [] };
-    const { classes, passing, sets } = minimalApprovers(asked, this.rules.environment);
+    const requested = { ballot: ballotOf(request, cast, context), mayVote, unasked: [] };
+    const { classes, passing, sets } = minimalApprovers(requested, this.rules.environment);
     if (sets > BigInt(mostSets)) return `needs one of ${sets} sets`;
     const names = new Map(Array.from(this.users.values(), ({ userId, userName }) => [userId, userName]));
     return needs(passing.flatMap((counts) => usersIn(counts, classes).map((set) => set.map((id) => names.get(id)!))));
@@ -124,10 +124,10 @@ class Run {
     const { expect } = this.test;
     if (expect === 'allow' || expect === 'deny') return expect;
     const isRecord = typeof expect === 'object' && expect !== null && !Array.isArray(expect);
-    const given = isRecord ? recordAt(this.file, expect, [...this.path, 'expect'], ['needs'])['needs'] : undefined;
-    if (Array.isArray(given)) {
+    const input = isRecord ? recordAt(this.file, expect, [...this.path, 'expect'], ['needs'])['needs'] : undefined;
+    if (Array.isArray(input)) {
       return needs(
-        given.map((set: unknown, index) => textsAt(this.file, set, [...this.path, 'expect', 'needs', index])),
+        input.map((set: unknown, index) => textsAt(this.file, set, [...this.path, 'expect', 'needs', index])),
       );
     }
     this.wrong(['expect'], 'must be allow, deny, or { needs: [[a user, another], …] }');
@@ -142,9 +142,9 @@ class Run {
   }
 
   private values(key: 'params' | 'resources'): Readonly<Record<string, PolicyValue>> {
-    const given = this.test[key] ?? {};
-    const value = valueWithIds(given, this.policies.names);
-    return typeof given === 'object' && !Array.isArray(given) ? (value as Readonly<Record<string, PolicyValue>>) : {};
+    const input = this.test[key] ?? {};
+    const value = valueWithIds(input, this.policies.names);
+    return typeof input === 'object' && !Array.isArray(input) ? (value as Readonly<Record<string, PolicyValue>>) : {};
   }
 
   private userAt(path: readonly (string | number)[], name: unknown): PolicyUser | undefined {

@@ -46,33 +46,33 @@ export class BranchDecisions {
   /** A recorded request, or a recorded vote. */
   async again(branch: Branch, event: Deciding, effects: readonly OrganizationEvent[], terms: Terms): Promise<Again> {
     const authority = event.type === 'ActivitySubmitted' ? await this.authority(event) : undefined;
-    const asked = askedOf(event, authority);
+    const requested = askedOf(event, authority);
     const seen = event.type === 'ActivityRejected' ? terms : { ...terms, revision: event.data.decision.revision };
-    const given = this.given(event, effects, asked, seen);
-    const alone = () => this.alone(asked, seen, given);
+    const input = this.given(event, effects, requested, seen);
+    const alone = () => this.alone(requested, seen, input);
     if (event.type === 'ActivitySubmitted' && this.answered.has(event.data.fingerprint)) {
       const why = 'the same request was denied before, and is not now: this one repeats it';
       return { came: { kind: 'unknown', why, events: [] }, alone };
     }
-    return { came: await this.decide(branch, asked, seen, given), alone };
+    return { came: await this.decide(branch, requested, seen, input), alone };
   }
 
   /** A denied request; a string says why it is not decided again. */
   denied(branch: Branch, data: DenialEvent['data'], terms: Terms): Again | string {
-    const asked = askedSafely(() => askedAgain(data, this.from.registry, branch.organization, terms.now));
-    if (typeof asked === 'string') return asked;
-    const came = branch.decide(asked, terms, undefined);
-    if (!isDenied(came) && !isDenied(this.from.original.decide(asked, terms, undefined))) {
+    const requested = askedSafely(() => askedAgain(data, this.from.registry, branch.organization, terms.now));
+    if (typeof requested === 'string') return requested;
+    const came = branch.decide(requested, terms, undefined);
+    if (!isDenied(came) && !isDenied(this.from.original.decide(requested, terms, undefined))) {
       return 'what denied it is no policy, or nothing that is recorded';
     }
-    return { came, alone: () => this.alone(asked, terms, undefined) };
+    return { came, alone: () => this.alone(requested, terms, undefined) };
   }
 
   /** On the recorded state, with nothing else than what is held there. */
-  private alone(asked: Asked, terms: Terms, given: Prepared): Came {
+  private alone(requested: Asked, terms: Terms, input: Prepared): Came {
     const branch = this.from.original.copy(this.from.facts);
     branch.take([], terms.now);
-    return branch.decide(asked, terms, given);
+    return branch.decide(requested, terms, input);
   }
 
   private async authority({ data }: Extract<Deciding, { type: 'ActivitySubmitted' }>): Promise<Voter['authority']> {
@@ -83,27 +83,27 @@ export class BranchDecisions {
   }
 
   /** The output of `prepare` for a recorded decision. */
-  private given(event: Deciding, effects: readonly OrganizationEvent[], asked: Asked, terms: Terms): Prepared {
+  private given(event: Deciding, effects: readonly OrganizationEvent[], requested: Asked, terms: Terms): Prepared {
     const { activityId } = event.data;
     if (this.edited.has(activityId)) return undefined;
     const { organization } = this.from.original;
     const of = event.type === 'ActivitySubmitted' ? event.data : organization.openActivities.get(activityId);
     if (!of) return undefined;
-    const given = preparation(this.from.registry, of.type, of.intent, effects, organization);
-    if (!given || 'value' in given) return given;
+    const input = preparation(this.from.registry, of.type, of.intent, effects, organization);
+    if (!input || 'value' in input) return input;
     // It failed: by itself, or because `prepare` failed.
-    return this.from.original.decide(asked, terms, undefined).kind === 'unknown' ? given : undefined;
+    return this.from.original.decide(requested, terms, undefined).kind === 'unknown' ? input : undefined;
   }
 
   /** Decides on the branch; what is allowed earlier here may use the later output of its `prepare`. */
-  async decide(branch: Branch, asked: Asked, terms: Terms, given?: Prepared): Promise<Came> {
-    const came = branch.decide(asked, terms, given);
-    const open = branch.waitingFor(asked);
+  async decide(branch: Branch, requested: Asked, terms: Terms, input?: Prepared): Promise<Came> {
+    const came = branch.decide(requested, terms, input);
+    const open = branch.waitingFor(requested);
     if (came.kind !== 'unknown' || !open || this.edited.has(open.activityId)) return came;
     const { definition } = activityVersion(this.from.registry, open.type);
     if (!definition.recall) return came;
     const effects = await this.later.of(open.activityId, this.from.loaded.revision);
     const later = effects && preparation(this.from.registry, open.type, open.intent, effects, branch.organization);
-    return later ? branch.decide(asked, terms, later) : came;
+    return later ? branch.decide(requested, terms, later) : came;
   }
 }

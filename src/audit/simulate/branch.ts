@@ -54,7 +54,7 @@ export interface Asked {
     | { readonly kind: 'vote'; readonly activityId?: string; readonly fingerprint: string };
   readonly vote: Vote;
   /** The same request may be decided on several states, in which different users may have stamped it. */
-  voterIn(basis: DecisionContext): Voter;
+  voterIn(context: DecisionContext): Voter;
 }
 
 /** What a request is decided by, besides the state. */
@@ -109,41 +109,41 @@ export class Branch {
    * Decides a request on the current state, without applying anything.
    * @param given output of its `prepare`, if history has it
    */
-  decide(asked: Asked, terms: Terms, given: Prepared): Came {
+  decide(requested: Asked, terms: Terms, input: Prepared): Came {
     const { organization, registry, meter } = this;
-    const basis: DecisionContext = { registry, organization, ...terms };
-    if (!meter) return this.decideOn(basis, asked, given);
+    const context: DecisionContext = { registry, organization, ...terms };
+    if (!meter) return this.decideOn(context, requested, input);
     const steps = new Steps(decisionSteps);
     const reading = new Steps();
     try {
-      return this.decideOn({ ...basis, steps, reading }, asked, given);
+      return this.decideOn({ ...context, steps, reading }, requested, input);
     } catch (error) {
       if (!(error instanceof ReadFirst)) throw error;
       meter.note(decodingSteps);
-      return this.decideOn({ ...basis, steps: new Steps(decisionSteps) }, asked, given);
+      return this.decideOn({ ...context, steps: new Steps(decisionSteps) }, requested, input);
     } finally {
       meter.note(stepsBeside + steps.spent + reading.spent);
     }
   }
 
   /** @throws {ReadFirst} if the basis limits what is read in place */
-  private decideOn(basis: DecisionContext, asked: Asked, given: Prepared): Came {
-    const { organization, registry, now } = basis;
-    const { vote, what } = asked;
+  private decideOn(context: DecisionContext, requested: Asked, input: Prepared): Came {
+    const { organization, registry, now } = context;
+    const { vote, what } = requested;
     try {
       if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
       if (hasLapsed(organization, now)) throw signUpLapsed(organization.organizationId);
       if (what.kind === 'vote') {
-        const open = this.waitingFor(asked);
+        const open = this.waitingFor(requested);
         if (!open) throw this.notOpen(what);
-        const voter = whoever(() => asked.voterIn(basis));
-        return cameOf((prepared) => decideVote(basis, open, vote, voter, prepared), given);
+        const voter = whoever(() => requested.voterIn(context));
+        return cameOf((prepared) => decideVote(context, open, vote, voter, prepared), input);
       }
       const { submission } = what;
       const version = activityVersion(registry, submission.type);
       const whole = { ...submission, intent: newestIntent(version, submission.parameters) };
-      const voter = whoever(() => asked.voterIn(basis));
-      return cameOf((prepared) => decideSubmit(basis, whole, vote, voter, prepared), given);
+      const voter = whoever(() => requested.voterIn(context));
+      return cameOf((prepared) => decideSubmit(context, whole, vote, voter, prepared), input);
     } catch (error) {
       if (error instanceof CoordinatorError) return { kind: 'refused', error };
       if (error instanceof ReadFirst) throw error;
@@ -157,8 +157,8 @@ export class Branch {
   }
 }
 
-function cameOf(decide: (prepared: Prepared) => DecisionResult, given: Prepared): Came {
-  const verdict = decide(given);
+function cameOf(decide: (prepared: Prepared) => DecisionResult, input: Prepared): Came {
+  const verdict = decide(input);
   if (verdict.kind === 'decided') return { kind: 'decided', events: verdict.events.map(plain) };
   // It is allowed. Any other refusal would be the same whatever was prepared.
   const why = `it is allowed, and ${notInHistory.message}`;

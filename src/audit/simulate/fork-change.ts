@@ -28,8 +28,8 @@ export class NoSuchBranch extends Error {
   }
 }
 
-export function isEvent(given: GivenEvent | GivenRequest): given is GivenEvent {
-  return 'data' in given;
+export function isEvent(input: GivenEvent | GivenRequest): input is GivenEvent {
+  return 'data' in input;
 }
 
 const shape =
@@ -54,8 +54,8 @@ export function readGiven(bytes: Uint8Array): GivenEvent | GivenRequest {
   if (unknown !== undefined) throw wrong(`has a member \`${unknown.slice(0, 64)}\``);
   if (members.length === 0) throw wrong('is empty');
   for (const member of ['data', 'parameters']) {
-    const given = value[member];
-    if (member in value && (typeof given !== 'object' || given === null || Array.isArray(given))) {
+    const input = value[member];
+    if (member in value && (typeof input !== 'object' || input === null || Array.isArray(input))) {
       throw wrong(`has no object as \`${member}\``);
     }
   }

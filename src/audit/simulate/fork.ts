@@ -146,10 +146,10 @@ export class Fork {
         );
       }
       this.decisions.edited.add(activityId);
-      const asked = asking(() =>
+      const requested = asking(() =>
         askedFor({ given: change.as, recorded: event, at }, this.options.registry, branch.organization),
       );
-      came = await this.decisions.decide(branch, asked, {
+      came = await this.decisions.decide(branch, requested, {
         ...limitsOf(event),
         now: at,
         revision: this.loaded.revision,
@@ -171,8 +171,8 @@ export class Fork {
         throw new NoSuchBranch('a request is inserted by its `userId`, `type` and `parameters`');
       this.taken(branch, [{ type: as.type, data: as.data } as unknown as OrganizationEvent], at, revision);
     } else {
-      const asked = asking(() => askedFor({ given: as, at }, this.options.registry, branch.organization));
-      came = await this.decisions.decide(branch, asked, { ...this.terms, now: at, revision: this.loaded.revision });
+      const requested = asking(() => askedFor({ given: as, at }, this.options.registry, branch.organization));
+      came = await this.decisions.decide(branch, requested, { ...this.terms, now: at, revision: this.loaded.revision });
       this.taken(branch, eventsOf(came), at, revision);
     }
     this.report.changes(change, undefined, came, [this.original.organization, branch.organization]);

@@ -22,8 +22,8 @@ type Parameters = Readonly<Record<string, unknown>>;
 /** A recorded request or vote. @param authority the parent, if the parent decided */
 export function askedOf(event: Deciding, authority: Voter['authority']): Asked {
   const { vote, activityId } = event.data;
-  const voterIn = (basis: DecisionContext): Voter =>
-    authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
+  const voterIn = (context: DecisionContext): Voter =>
+    authority ? { ...voterOf({ ...context, ...authority }, vote), authority } : voterOf(context, vote);
   if (event.type !== 'ActivitySubmitted') {
     return { what: { kind: 'vote', activityId, fingerprint: namedIn(vote) }, vote, voterIn };
   }
@@ -117,17 +117,17 @@ export interface Unsigned {
  * A request as a change specifies it, with a credential that the user has on the branch.
  * @throws {NoSuchBranch} if nobody could send it
  */
-export function askedFor({ given, recorded, at }: Unsigned, registry: Registry, state: OrganizationView): Asked {
+export function askedFor({ given: input, recorded, at }: Unsigned, registry: Registry, state: OrganizationView): Asked {
   const signed = recorded && parseStrictJson(Buffer.from(recorded.data.vote.message), Infinity).value;
-  const type = given.type ?? (signed?.['type'] as string | undefined);
-  const userId = given.userId ?? recorded?.data.vote.userId;
+  const type = input.type ?? (signed?.['type'] as string | undefined);
+  const userId = input.userId ?? recorded?.data.vote.userId;
   if (type === undefined || userId === undefined) {
     throw new NoSuchBranch('a request that is inserted says `userId`, `type` and `parameters`');
   }
   const version = registry.versions.get(type);
   if (!version) throw new NoSuchBranch(`there is no activity \`${type}\``);
-  const isOther = given.type !== undefined && given.type !== signed?.['type'];
-  const parameters = { ...(isOther ? {} : (signed?.['parameters'] as Parameters)), ...given.parameters };
+  const isOther = input.type !== undefined && input.type !== signed?.['type'];
+  const parameters = { ...(isOther ? {} : (signed?.['parameters'] as Parameters)), ...input.parameters };
   validateParameters(version.intent, parameters);
   const user = state.users.get(userId);
   const kept = recorded?.data.vote.userId === userId ? recorded.data.vote.credentialId : undefined;
@@ -155,7 +155,7 @@ export function askedFor({ given, recorded, at }: Unsigned, registry: Registry, 
     credentialId: credential.id,
     publicKey: credential.publicKey,
   };
-  const voterIn = (basis: DecisionContext): Voter => voterOf(basis, vote);
+  const voterIn = (context: DecisionContext): Voter => voterOf(context, vote);
   if (definition.kind === 'vote' || (recorded && recorded.type !== 'ActivitySubmitted')) {
     return {
       what: { kind: 'vote', ...(recordedId ? { activityId: recordedId } : {}), fingerprint: namedIn(vote) },

@@ -51,9 +51,9 @@ function prospectOf(organization: OrganizationView, activityId: string, known: K
 }
 
 function prospect(organization: OrganizationView, open: OpenActivity, { meter, ...known }: Known): Prospect {
-  const { steps, ...basis } = metered({ ...known, organization });
-  const { question, approvals } = waiting({ ...basis, steps }, open);
-  const { outcome } = authorize(question, approvals, policyContext({ ...basis, steps }));
+  const { steps, ...context } = metered({ ...known, organization });
+  const { question, approvals } = waiting({ ...context, steps }, open);
+  const { outcome } = authorize(question, approvals, policyContext({ ...context, steps }));
   meter?.note(steps.spent);
   if (outcome === 'allow') return 'passes';
   return outcome === 'consensus-needed' ? 'needs-votes' : 'denied';

@@ -71,9 +71,9 @@ export class OrganizationReplay {
     { onProgress, every = usualEvery, cache }: ReplayOptions = {},
   ): Promise<OrganizationReplay> {
     const replay = new OrganizationReplay(store, organizationId, every, cache);
-    const begun = await replay.begin();
-    const current = begun?.loaded ?? nothingLoaded();
-    let before = begun?.event;
+    const started = await replay.begin();
+    const current = started?.loaded ?? nothingLoaded();
+    let before = started?.event;
     for await (const event of store.read(organizationStream(organizationId), current.revision + 1, current.hash)) {
       fold(current, event);
       replay.note(event, before);

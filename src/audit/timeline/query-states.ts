@@ -53,19 +53,19 @@ type ToNumber<Element> = {
  * @throws {CoordinatorError} NOT_FOUND for a point that the history does not have; RESOURCE_EXHAUSTED if there are too many events;
  *   INVALID_ARGUMENT
  */
-export async function queryStates(asked: StatesQuery): Promise<StateAnswer> {
-  const { organizationId, question, now, kept, port } = asked;
+export async function queryStates(requested: StatesQuery): Promise<StateAnswer> {
+  const { organizationId, question, now, kept, port } = requested;
   const ask = eventsOverPort(port);
   const store = new RequestedEvents(ask);
   const stream = organizationStream(organizationId);
   const points = question.asks === 'state' ? [question.at] : [question.from, question.to];
   const states = kept && new CachedStates(kept.folder, kept.bounds);
-  const begun = states && (await nearestCached(states, kept.family));
-  const loaded = begun?.loaded ?? nothingLoaded();
-  const steps = new Steps(asked.steps ?? stateSteps);
+  const started = states && (await nearestCached(states, kept.family));
+  const loaded = started?.loaded ?? nothingLoaded();
+  const steps = new Steps(requested.steps ?? stateSteps);
   const reached: ReachedShape[] = [];
   let earlier: OrganizationView | undefined;
-  let last = begun?.event;
+  let last = started?.event;
   let folded = 0;
   for await (const event of store.read(stream, loaded.revision + 1)) {
     while (reached.length < points.length && !isBy(points[reached.length]!, event)) reach();

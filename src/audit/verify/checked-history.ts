@@ -395,10 +395,10 @@ export class History {
     if (revision === undefined) return undefined;
     if (rules !== rulesNumber) return `it was decided by rules ${rules}, not by those of this release (${rulesNumber})`;
     const own = { organizationId: stream.slice(denialStream('').length), revision };
-    for (const basis of authority ? [own, authority] : [own]) {
-      const end = this.chains.endOf(organizationStream(basis.organizationId))?.revision ?? -1;
-      if (Number.isSafeInteger(basis.revision) && basis.revision >= 0 && basis.revision <= end) continue;
-      return `it is based on revision ${basis.revision} of organization \`${basis.organizationId}\`, which then ended at ${end}`;
+    for (const context of authority ? [own, authority] : [own]) {
+      const end = this.chains.endOf(organizationStream(context.organizationId))?.revision ?? -1;
+      if (Number.isSafeInteger(context.revision) && context.revision >= 0 && context.revision <= end) continue;
+      return `it is based on revision ${context.revision} of organization \`${context.organizationId}\`, which then ended at ${end}`;
     }
     return undefined;
   }

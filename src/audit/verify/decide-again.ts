@@ -120,7 +120,7 @@ export class Redeciding {
     if (!isLimitsSet({ ...limits?.organization, ...limits?.subOrganizations })) {
       throw new Error(`revision ${recorded.revision} was decided with limits that nobody can set`);
     }
-    const basis: DecisionContext = {
+    const context: DecisionContext = {
       registry: this.registry,
       organization,
       revision,
@@ -135,7 +135,7 @@ export class Redeciding {
       metadata: recorded.metadata as EventMetadata,
       link: this.withProofs ? this.loaded.hash : undefined,
     };
-    return again(basis, decision, this.parentAt);
+    return again(context, decision, this.parentAt);
   }
 }
 

@@ -44,14 +44,14 @@ export interface RecordedDecision {
  * @throws {Error} if what is recorded cannot be a decision
  */
 export function again(
-  basis: DecisionContext,
+  context: DecisionContext,
   { event, effects, issued, revision, metadata, link }: RecordedDecision,
   parentAt: ParentAt,
 ): Redecided {
   const { vote } = event.data;
   const { redacted = false } = metadata;
   const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
-  const voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
+  const voter = authority ? { ...voterOf({ ...context, ...authority }, vote), authority } : voterOf(context, vote);
   // Parts replaced in an export match no fingerprint; `verify` accepts such events only from an import.
   if (!redacted && fingerprintOf(vote.message) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
@@ -59,15 +59,15 @@ export function again(
   checkVoteFacts(event, metadata);
   const { activityType, outcome, result, submitted, prepared } =
     event.type === 'ActivitySubmitted'
-      ? submitAgain(basis, event, effects, voter)
-      : voteAgain(basis, event, effects, voter);
+      ? submitAgain(context, event, effects, voter)
+      : voteAgain(context, event, effects, voter);
   if (result.kind === 'prepare') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
   const recorded: OrganizationEvent[] = [event, ...effects];
   const made = [...withRecordedMessage(result.events.map(plain), recorded)];
   if (link !== undefined) {
     const links = { organization: link, parent: authority?.hash };
     recorded.push(...issued);
-    made.push(...proofOf(basis, submitted, prepared, made, links, sameSignatures(issued)));
+    made.push(...proofOf(context, submitted, prepared, made, links, sameSignatures(issued)));
   }
   return { revision, activityType, recorded, again: made, outcome, outcomeAgain: result.outcome };
 }
@@ -96,17 +96,17 @@ function checkVoteFacts({ type, data: { activityId, vote } }: Deciding, metadata
 }
 
 function submitAgain(
-  basis: DecisionContext,
+  context: DecisionContext,
   { data }: Extract<Deciding, { type: 'ActivitySubmitted' }>,
   effects: readonly OrganizationEvent[],
   voter: Voter,
 ) {
   const { activityId, type, intent: parameters, fingerprint, timestampMs, generateAppProofs, vote, decision } = data;
-  const version = activityVersion(basis.registry, type);
-  const prepared = preparation(basis.registry, type, parameters, effects, basis.organization);
+  const version = activityVersion(context.registry, type);
+  const prepared = preparation(context.registry, type, parameters, effects, context.organization);
   const { resolution: found } = decision;
   const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs, found };
-  const decide = (submission: Submission) => decideSubmit(basis, submission, vote, voter, prepared);
+  const decide = (submission: Submission) => decideSubmit(context, submission, vote, voter, prepared);
   const result = decide({ ...rest, intent: newestIntent(version, parameters) });
 
   // Deciding from the signed bytes must give the same as from what was kept of them.
@@ -126,26 +126,26 @@ function submitAgain(
   if (fingerprint !== vote.fingerprint) {
     throw new Error(`activity \`${activityId}\` has the fingerprint ${fingerprint}, not that of what was signed`);
   }
-  checkSignedFor(basis, signed['organizationId'], found);
+  checkSignedFor(context, signed['organizationId'], found);
   return { activityType: type, outcome: decision.outcome, result, submitted: rest, prepared };
 }
 
 function voteAgain(
-  basis: DecisionContext,
+  context: DecisionContext,
   event: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
   effects: readonly OrganizationEvent[],
   voter: Voter,
 ) {
   const { activityId, vote } = event.data;
-  const open = basis.organization.openActivities.get(activityId);
+  const open = context.organization.openActivities.get(activityId);
   if (!open) throw new Error(`a vote on activity \`${activityId}\`, which is not waiting for votes`);
-  checkWord(basis, event, open);
-  const prepared = preparation(basis.registry, open.type, open.intent, effects, basis.organization);
+  checkWord(context, event, open);
+  const prepared = preparation(context.registry, open.type, open.intent, effects, context.organization);
   // A vote whose approval is not enough yet is recorded with the outcome of the policies.
   const ofRejection = event.data.status === 'ACTIVITY_STATUS_REJECTED' ? 'deny-explicit' : 'consensus-needed';
   const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : ofRejection;
   const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
-  const result = decideVote(basis, open, vote, voter, prepared);
+  const result = decideVote(context, open, vote, voter, prepared);
   return { activityType: open.type, outcome, result, submitted: open, prepared };
 }
 
@@ -166,19 +166,19 @@ function checkSignedFor({ organization }: DecisionContext, signedFor: unknown, f
 
 /** A signed vote names its activity and agrees with the event; or it is the body that is voted on. */
 function checkWord(
-  basis: DecisionContext,
+  context: DecisionContext,
   { type, data: { vote } }: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
   open: OpenActivity,
 ): void {
   const words = [open.fingerprint, ...open.votes.map(({ fingerprint }) => fingerprint)];
   const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
-  checkSignedFor(basis, signed['organizationId']);
+  checkSignedFor(context, signed['organizationId']);
   if (words.includes(vote.fingerprint)) {
     const same = open.votes.find(({ fingerprint }) => fingerprint === vote.fingerprint);
     if (same && same.selection !== vote.selection) throw new Error('the same signed vote counts for and against');
     return;
   }
-  const definition = basis.registry.versions.get(String(signed['type']))?.definition;
+  const definition = context.registry.versions.get(String(signed['type']))?.definition;
   if (definition?.kind !== 'vote')
     throw new Error(`the signed request is not a vote, but \`${String(signed['type'])}\``);
   const said = definition.selection === 'VOTE_SELECTION_APPROVED' ? 'ActivityApproved' : 'ActivityRejected';

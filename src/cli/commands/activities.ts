@@ -90,8 +90,8 @@ export function mountActivitiesApprovers(parent: CliCommand): void {
     });
 }
 
-function wholeNumber(given: string): number {
-  if (/^[1-9]\d{0,3}$/.test(given)) return Number(given);
+function wholeNumber(input: string): number {
+  if (/^[1-9]\d{0,3}$/.test(input)) return Number(input);
   throw new InvalidArgumentError('It must be a whole number from 1 to 9999.');
 }
 

@@ -27,8 +27,8 @@ export function mountClockMend(parent: CliCommand): void {
     .answers((options: MendOptions, organization: string) => mend(parent.terminal, organization, options));
 }
 
-async function mend(terminal: Terminal, given: string, options: MendOptions): Promise<Outcome> {
-  const organizationId = given.toLowerCase();
+async function mend(terminal: Terminal, input: string, options: MendOptions): Promise<Outcome> {
+  const organizationId = input.toLowerCase();
   const { eventStore, dataDir } = storeSettings(terminal, options);
   const now = Date.now();
   const question = `Is ${new Date(now).toISOString()} the right time? Sessions, approvals, codes and tokens of organization ${organizationId} end.`;

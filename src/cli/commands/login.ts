@@ -163,12 +163,12 @@ function placeOf(
 }
 
 async function byKey(terminal: Terminal, options: LoginOptions): Promise<LoggedIn> {
-  const { key: given, ...found } = await givenKey(terminal, options);
+  const { key: input, ...found } = await givenKey(terminal, options);
   const place = placeOf(options, found);
-  const known = clientOf({ ...place, key: given });
+  const known = clientOf({ ...place, key: input });
   const { userId, username, organizationName } = await known.query<Readonly<Record<string, string>>>('whoami');
   const hello = `Logged in to ${place.address} as ${printable(`${username} of ${organizationName}`)}.`;
-  if (options.keepKey) return { profile: { ...place, key: given, userId: userId! }, text: hello, json: { username } };
+  if (options.keepKey) return { profile: { ...place, key: input, userId: userId! }, text: hello, json: { username } };
   const key = newKeyPair();
   const { id, status, fingerprint, result } = await known.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
     userId: userId!,

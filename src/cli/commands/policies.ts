@@ -124,9 +124,9 @@ async function show(terminal: Terminal, options: ProfileOptions, name: string): 
 
 async function create(terminal: Terminal, options: CreateOptions, policyName: string): Promise<Outcome> {
   const { submitted } = await import('../activities.js');
-  const { effect: given, condition, consensus, time, notes } = options;
-  const effect = ({ allow: 'EFFECT_ALLOW', deny: 'EFFECT_DENY' } as const)[given.toLowerCase()];
-  if (effect === undefined) throw new BadUsage(`--effect ${given}: must be allow or deny`);
+  const { effect: input, condition, consensus, time, notes } = options;
+  const effect = ({ allow: 'EFFECT_ALLOW', deny: 'EFFECT_DENY' } as const)[input.toLowerCase()];
+  if (effect === undefined) throw new BadUsage(`--effect ${input}: must be allow or deny`);
   const client = await profileClient(terminal, options);
   const activity = await client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
     policyName,

@@ -29,7 +29,7 @@ export function mountProofVerify(parent: CliCommand): void {
     .option(
       '--pcr <number=hex>',
       'required value of a register in the document; can be repeated',
-      (given: string, before: Readonly<Record<number, string>>) => ({ ...before, ...registerOf(given) }),
+      (input: string, before: Readonly<Record<number, string>>) => ({ ...before, ...registerOf(input) }),
       {},
     )
     .option('--manifest-sha256 <hex>', 'required SHA-256 of the manifest')
@@ -48,14 +48,14 @@ async function verifyProofs(terminal: Terminal, options: ProofOptions): Promise<
     ...(options.manifestSha256 === undefined ? {} : { manifestSha256: options.manifestSha256 }),
   };
   const bootProof = unwrapped<BootProof>(await readJson(terminal.path(options.bootProof)), 'bootProof');
-  const given =
+  const input =
     options.appProof === undefined
       ? []
       : unwrapped<AppProof | AppProof[]>(await readJson(terminal.path(options.appProof)), 'appProofs');
   try {
     const boot = await verifyBootProof(bootProof, expected);
     const apps: unknown[] = [];
-    for (const proof of Array.isArray(given) ? given : [given]) {
+    for (const proof of Array.isArray(input) ? input : [input]) {
       apps.push((await verifyAppProof(proof, bootProof, expected)).app);
     }
     const lines = [
@@ -70,8 +70,8 @@ async function verifyProofs(terminal: Terminal, options: ProofOptions): Promise<
   }
 }
 
-function registerOf(given: string): Readonly<Record<number, string>> {
-  const [, register, value] = /^(\d{1,2})=([0-9a-f]{96})$/i.exec(given) ?? [];
+function registerOf(input: string): Readonly<Record<number, string>> {
+  const [, register, value] = /^(\d{1,2})=([0-9a-f]{96})$/i.exec(input) ?? [];
   if (!register || !value) throw new InvalidArgumentError('It must be a number, =, and 96 hex characters.');
   return { [Number(register)]: value };
 }

@@ -49,14 +49,14 @@ export async function keys(stage: Stage, apiUrl: string, cast: Cast, run: string
   title('Alice wants a message signed; Bob agrees');
   const message = `Countersign tour ${run}`;
   const digest = createHash('sha256').update(message).digest();
-  const asked = await alice.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
+  const requested = await alice.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
     signWith: addresses[0],
     payload: digest.toString('hex'),
     encoding: 'PAYLOAD_ENCODING_HEXADECIMAL',
     hashFunction: 'HASH_FUNCTION_NO_OP',
   });
-  say(`   ${yellow(asked.status)}  nothing is signed yet`);
-  const signed = await bob.approve(asked.fingerprint);
+  say(`   ${yellow(requested.status)}  nothing is signed yet`);
+  const signed = await bob.approve(requested.fingerprint);
   const { r, s, v } = signed.result['signRawPayloadResult'] as { r: string; s: string; v: string };
   say(`   ${green(signed.status)}  r ${r.slice(0, 16)}… s ${s.slice(0, 16)}… v ${v}`);
   const ethers = await optional(stage, () => import('ethers'));

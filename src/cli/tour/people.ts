@@ -62,15 +62,18 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
   say(`   ${green(policy.status)}`);
 
   title('Alice asks for a change');
-  const asked = await alice.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: userIds[1], userName: `Robert ${run}` });
-  say(`   ${yellow(asked.status)}  approve it by its fingerprint ${asked.fingerprint.slice(0, 23)}…`);
+  const requested = await alice.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', {
+    userId: userIds[1],
+    userName: `Robert ${run}`,
+  });
+  say(`   ${yellow(requested.status)}  approve it by its fingerprint ${requested.fingerprint.slice(0, 23)}…`);
 
   title('Why does it wait, and who could make it pass?');
-  await whyItWaits(stage, client, asked.id);
-  await whoCould(stage, client, asked.id);
+  await whyItWaits(stage, client, requested.id);
+  await whoCould(stage, client, requested.id);
 
   title('Bob approves');
-  const approved = await bob.approve(asked.fingerprint);
+  const approved = await bob.approve(requested.fingerprint);
   say(`   ${green(approved.status)}  ${JSON.stringify(approved.result)}`);
 
   title('Bob asks what deleting Alice would come to');
@@ -89,7 +92,7 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
   }
 
   title('The activity, with its votes');
-  const { activity } = await client.query<{ activity: typeof approved }>('get_activity', { activityId: asked.id });
+  const { activity } = await client.query<{ activity: typeof approved }>('get_activity', { activityId: requested.id });
   say(`   ${activity.type}  ${green(activity.status)}`);
   for (const vote of activity.votes) {
     say(
@@ -103,7 +106,7 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
       revision: string;
       policyEvaluations: { policyId: string; outcome: string }[];
     }[];
-  }>('get_policy_evaluations', { activityId: asked.id });
+  }>('get_policy_evaluations', { activityId: requested.id });
   for (const [index, one] of policyEvaluations.entries()) {
     note(
       `decision ${index + 1}: ${one.outcome} at revision ${one.revision}, policies: ${one.policyEvaluations.map(({ outcome }) => outcome).join(', ')}`,
@@ -114,7 +117,7 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
   note('every one is linked to the one before by SHA-256; nothing is ever changed');
   const { events } = await client.query<{
     events: { revision: string; type: string; hash: string; recordedAt: string }[];
-  }>('list_activity_events', { activityId: asked.id });
+  }>('list_activity_events', { activityId: requested.id });
   for (const event of events) {
     say(
       `   ${event.revision.padStart(5)}  ${event.type.padEnd(18)} ${dim(`${event.recordedAt}  ${event.hash.slice(0, 16)}…`)}`,
@@ -132,5 +135,5 @@ export async function people(stage: Stage, apiUrl: string, client: StampingClien
   title('Is anything wrong with the policies?');
   await linted(stage, client);
 
-  return { client, alice, bob, aliceId: userIds[0], bobId: userIds[1], before, activityId: asked.id };
+  return { client, alice, bob, aliceId: userIds[0], bobId: userIds[1], before, activityId: requested.id };
 }

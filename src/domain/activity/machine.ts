@@ -146,9 +146,9 @@ export function votingRights(
 
 // No vote takes part in a submit, so the machine takes its steps once and not for every request: `transition` builds an
 // actor each time, which costs more than the rest of the decision (docs/adr/0002).
-const begun = activityAt('created', { eligible: [], votes: [] });
-const allowed = step(begun, { type: 'evaluated', outcome: 'allow' });
-const waiting = step(begun, { type: 'evaluated', outcome: 'consensus-needed' });
+const started = activityAt('created', { eligible: [], votes: [] });
+const allowed = step(started, { type: 'evaluated', outcome: 'allow' });
+const waiting = step(started, { type: 'evaluated', outcome: 'consensus-needed' });
 const endOfAllowed = { completed: step(allowed, { type: 'completed' }), failed: step(allowed, { type: 'failed' }) };
 
 /** The machine after a submit, according to the policies' outcome. The voters do not affect it. */

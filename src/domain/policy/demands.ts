@@ -86,11 +86,11 @@ function possible(node: CheckedExpression): Possible {
 function amongOf(item: CheckedExpression, literal: CheckedExpression): Possible | undefined {
   const name = attributeOf(item);
   if (!name || literal.kind !== 'constant') return undefined;
-  const given: readonly PolicyValue[] = Array.isArray(literal.value)
+  const input: readonly PolicyValue[] = Array.isArray(literal.value)
     ? (literal.value as readonly PolicyValue[])
     : [literal.value];
   const values = new Set<string>();
-  for (const value of given) {
+  for (const value of input) {
     if (typeof value !== 'string' || values.size >= mostValues) return undefined;
     values.add(value);
   }
@@ -106,17 +106,17 @@ function attributeOf(node: CheckedExpression): Attribute | undefined {
 /** What all of these demand together. */
 function allOf(demands: readonly Demands[]): Demands {
   return eachAttribute((name) => {
-    const given = demands.flatMap((one) => one[name] ?? []);
-    return given.length === 0 ? undefined : shared(given);
+    const input = demands.flatMap((one) => one[name] ?? []);
+    return input.length === 0 ? undefined : shared(input);
   });
 }
 
 /** What each of these demands, or more: an attribute that one of them leaves open is open. */
 function anyOf(demands: readonly Demands[]): Demands {
   return eachAttribute((name) => {
-    const given = demands.flatMap((one) => one[name] ?? []);
-    if (given.length < demands.length) return undefined;
-    const { isOnly, values } = shared(given.map(complement));
+    const input = demands.flatMap((one) => one[name] ?? []);
+    if (input.length < demands.length) return undefined;
+    const { isOnly, values } = shared(input.map(complement));
     return { isOnly: !isOnly, values };
   });
 }
@@ -135,9 +135,9 @@ function complement({ isOnly, values }: Values): Values {
 }
 
 /** The values that are in all of them. */
-function shared(given: readonly Values[]): Values {
-  const [first, ...others] = given.filter(({ isOnly }) => isOnly);
-  const excluded = new Set(given.flatMap(({ isOnly, values }) => (isOnly ? [] : [...values])));
+function shared(input: readonly Values[]): Values {
+  const [first, ...others] = input.filter(({ isOnly }) => isOnly);
+  const excluded = new Set(input.flatMap(({ isOnly, values }) => (isOnly ? [] : [...values])));
   if (!first) return { isOnly: false, values: excluded };
   const values = [...first.values].filter(
     (value) => !excluded.has(value) && others.every((other) => other.values.has(value)),

@@ -34,7 +34,7 @@ export function explain(
   const question = new Question(request, approvals, { ...context, steps });
   const policies = new Map(Array.from(context.policies, (policy) => [policy.policyId, policy]));
   const parts = partsOf(request);
-  const asked = new Map<Part, PartQuestion>();
+  const requested = new Map<Part, PartQuestion>();
   const told = new Map<Evaluation, DecidingPart>();
   let room = maxExplained;
   const inOrder = evaluations.toSorted((a, b) => worthTelling.indexOf(a.outcome) - worthTelling.indexOf(b.outcome));
@@ -42,8 +42,8 @@ export function explain(
     const policy = policies.get(evaluation.policyId);
     const part = parts.find(({ name }) => name !== undefined && name === evaluation.payload) ?? parts[0];
     if (!policy || !part) continue;
-    const ofPart = asked.get(part) ?? question.about(part);
-    asked.set(part, ofPart);
+    const ofPart = requested.get(part) ?? question.about(part);
+    requested.set(part, ofPart);
     const because = withinSteps(() => ofPart.decidingPart(policy, evaluation));
     // What ran out of steps may have come out wrong.
     if (steps.isSpent || steps.left <= 0) break;

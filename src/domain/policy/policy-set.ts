@@ -100,11 +100,11 @@ export class PolicySet {
  * for the memory of compiled clauses.
  */
 export function policySetOf(policies: Iterable<Policy>, environment: PolicyEnvironment, tenant: string): PolicySet {
-  const given: readonly Policy[] = Array.isArray(policies) ? (policies as readonly Policy[]) : [...policies];
-  const last = given.at(-1);
+  const input: readonly Policy[] = Array.isArray(policies) ? (policies as readonly Policy[]) : [...policies];
+  const last = input.at(-1);
   const known = last && knownSets.get(last);
-  if (known?.environment === environment && isSame(known.policies, given)) return known;
-  const set = new PolicySet(given, environment, tenant);
+  if (known?.environment === environment && isSame(known.policies, input)) return known;
+  const set = new PolicySet(input, environment, tenant);
   if (last) knownSets.set(last, set);
   return set;
 }

@@ -210,8 +210,8 @@ function resource(name: string, type: PolicyType): Namespace {
 function chain(name: string, typeName: string, fields: Readonly<Record<string, PolicyType>>): Namespace {
   const none = Object.fromEntries(Object.keys(fields).map((field) => [field, notApplicable]));
   const value = (request: AuthorizationRequest): PolicyValue | undefined => {
-    const given = resourceOf(request, name);
-    return isRecord(given) ? { ...none, ...given } : given;
+    const input = resourceOf(request, name);
+    return isRecord(input) ? { ...none, ...input } : input;
   };
   return { name, clauses: ['condition'], type: record(typeName, fields), value };
 }

@@ -113,7 +113,7 @@ function otherSpellings(snakeCase: string): readonly string[] {
   if (pieces.length > 1 + MAX_DIGITS) return [];
   const [first = '', ...rest] = pieces;
   const spellings = rest.reduce<readonly string[]>(
-    (begun, piece) => begun.flatMap((text) => [text + piece, `${text}_${piece}`]),
+    (started, piece) => started.flatMap((text) => [text + piece, `${text}_${piece}`]),
     [first],
   );
   return spellings.filter((spelling) => spelling !== snakeCase);

@@ -150,8 +150,8 @@ export class IdlTypes {
     if (typeof name !== 'string' || definition === undefined || !isObject(definition.type)) {
       throw bad(`${place} is ${quoted(content)}, which is not in types`);
     }
-    const given = isObject(content) ? (content.generics ?? []) : [];
-    const bound = this.#bind(definition.generics ?? [], given, place, generics, depth);
+    const input = isObject(content) ? (content.generics ?? []) : [];
+    const bound = this.#bind(definition.generics ?? [], input, place, generics, depth);
     const key = JSON.stringify(['defined', name, ...[...bound.values()].map((value) => this.#idOf(value))]);
     const known = this.#types.get(key);
     if (known !== undefined) return known;
@@ -165,13 +165,13 @@ export class IdlTypes {
     return type;
   }
 
-  #bind(declared: unknown, given: unknown, place: string, generics: Generics, depth: number): Generics {
-    if (!Array.isArray(declared) || !Array.isArray(given) || declared.length !== given.length) {
-      throw bad(`${place} has generic arguments ${quoted(given)} for the parameters ${quoted(declared)}`);
+  #bind(declared: unknown, input: unknown, place: string, generics: Generics, depth: number): Generics {
+    if (!Array.isArray(declared) || !Array.isArray(input) || declared.length !== input.length) {
+      throw bad(`${place} has generic arguments ${quoted(input)} for the parameters ${quoted(declared)}`);
     }
     return new Map(
       declared.map((parameter: unknown, at): [string, BorshType | number] => {
-        const argument: unknown = given[at];
+        const argument: unknown = input[at];
         this.#size.part();
         if (!isObject(parameter) || typeof parameter.name !== 'string' || !isObject(argument)) {
           throw bad(`${place} has the generic argument ${quoted(argument)}; send { kind, type } or { kind, value }`);

@@ -17,8 +17,8 @@ export const contactParameters = {
     const { email: contact } = await reached(making);
     const length = making.givenAmount('otp_length');
     if (length !== undefined && (length < 6n || length > 9n)) throw new NotExecuted(`no code has ${length} characters`);
-    const given = length === undefined ? {} : { otpLength: Number(length) };
-    return { parameters: { otpType: 'OTP_TYPE_EMAIL', contact, appName, ...given } };
+    const input = length === undefined ? {} : { otpLength: Number(length) };
+    return { parameters: { otpType: 'OTP_TYPE_EMAIL', contact, appName, ...input } };
   },
   async ACTIVITY_TYPE_EMAIL_AUTH_V3(making) {
     const { email } = await reached(making);

@@ -22,8 +22,8 @@ const noChain = Object.fromEntries(['eth', ...Object.keys(otherChains)].map((nam
 
 /** What uses, makes, changes and exports wallets and private keys. */
 export const keyParameters = {
-  async ACTIVITY_TYPE_SIGN_TRANSACTION_V2({ facts, organization, resources, given }) {
-    const chain = chainIn(facts, given('type'));
+  async ACTIVITY_TYPE_SIGN_TRANSACTION_V2({ facts, organization, resources, given: input }) {
+    const chain = chainIn(facts, input('type'));
     const { address, resources: real } = await resources.keyOf(facts, otherChains[chain ?? '']?.account);
     if (chain !== undefined) {
       const { tx, reads, ...made } = transactionOf(chain, facts, address);
@@ -141,10 +141,10 @@ function transactionIn(facts: Making['facts']): keyof typeof hashOf | undefined 
 }
 
 /** A transaction as a raw payload: the bytes that are hashed and signed. */
-async function rawTransactionOf(chain: keyof typeof hashOf, { facts, organization, resources, given }: Making) {
+async function rawTransactionOf(chain: keyof typeof hashOf, { facts, organization, resources, given: input }: Making) {
   const encoding = 'PAYLOAD_ENCODING_HEXADECIMAL';
   const hashFunction = hashOf[chain];
-  if ((given('encoding') ?? encoding) !== encoding || (given('hash_function') ?? hashFunction) !== hashFunction)
+  if ((input('encoding') ?? encoding) !== encoding || (input('hash_function') ?? hashFunction) !== hashFunction)
     throw new NotExecuted(`nothing here makes a transaction of \`${chain}\` in such a payload`);
   const { address, resources: real } = await resources.keyOf(facts, otherChains[chain]?.account);
   const ofEthereum = () => {
@@ -162,11 +162,11 @@ async function rawTransactionOf(chain: keyof typeof hashOf, { facts, organizatio
 
 /** What is signed as it comes, or what describes itself. */
 async function payloadOf(making: Making) {
-  const { facts, resources, given } = making;
+  const { facts, resources, given: input } = making;
   const chain = transactionIn(facts);
   if (chain) return rawTransactionOf(chain, making);
-  const asked = recordIn(facts['eth'], 'eth');
-  const described = describedBy(asked, given('encoding'));
+  const requested = recordIn(facts['eth'], 'eth');
+  const described = describedBy(requested, input('encoding'));
   const { payload, encoding, hashFunction, chains, account } = described
     ? {
         ...described,
@@ -175,7 +175,7 @@ async function payloadOf(making: Making) {
         account: undefined,
       }
     : plainPayload(making);
-  checkMade(asked, chains['eth'], 'eth');
+  checkMade(requested, chains['eth'], 'eth');
   const { address, resources: real } = await resources.keyOf(facts, account);
   const seen = { ...noChain, ...real, ...chains };
   return { payload, signWith: address, resources: seen, encoding, hashFunction } as const;
@@ -196,12 +196,12 @@ function describedBy(
 }
 
 /** By the key of another chain if nothing of Ethereum is there: what an Ethereum key signs may be the digest of anything. */
-function plainPayload({ facts, given }: Making) {
-  const encoding = given('encoding') ?? 'PAYLOAD_ENCODING_HEXADECIMAL';
+function plainPayload({ facts, given: input }: Making) {
+  const encoding = input('encoding') ?? 'PAYLOAD_ENCODING_HEXADECIMAL';
   if (encoding !== 'PAYLOAD_ENCODING_HEXADECIMAL' && encoding !== 'PAYLOAD_ENCODING_TEXT_UTF8')
     throw new NotExecuted(`nothing here makes a payload in ${encoding}`);
   const isText = encoding === 'PAYLOAD_ENCODING_TEXT_UTF8';
-  const hashFunction = given('hash_function') ?? (isText ? 'HASH_FUNCTION_KECCAK256' : 'HASH_FUNCTION_NO_OP');
+  const hashFunction = input('hash_function') ?? (isText ? 'HASH_FUNCTION_KECCAK256' : 'HASH_FUNCTION_NO_OP');
   if (!isOneOf(hashFunctions, hashFunction)) throw new NotExecuted(`nothing here makes a payload for ${hashFunction}`);
   const isEdwards = hashFunction === 'HASH_FUNCTION_NOT_APPLICABLE';
   const isOfEthereum = facts['eth'] !== undefined && !isEdwards;
@@ -237,6 +237,6 @@ const isOneOf = <Name extends string>(names: readonly Name[], name: string): nam
   names.some((one) => one === name);
 
 async function keyTagIn({ organization: { founder } }: Making): Promise<string> {
-  const given = { privateKeyTagName: 'Spare', privateKeyIds: [] };
-  return (await founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', given)).privateKeyTagId;
+  const input = { privateKeyTagName: 'Spare', privateKeyIds: [] };
+  return (await founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', input)).privateKeyTagId;
 }

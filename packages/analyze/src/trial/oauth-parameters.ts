@@ -51,8 +51,8 @@ const returned = (oauth2CredentialId: string, publicKey: string) => ({
 });
 
 async function tokenFor({ organization }: Making, applicationId: string, publicKey: string): Promise<string> {
-  const asked = returned(applicationId, publicKey);
-  return (await organization.founder.perform('ACTIVITY_TYPE_OAUTH2_AUTHENTICATE', asked)).oidcToken;
+  const requested = returned(applicationId, publicKey);
+  return (await organization.founder.perform('ACTIVITY_TYPE_OAUTH2_AUTHENTICATE', requested)).oidcToken;
 }
 
 async function identity(making: Making, applicationId: string) {
@@ -62,8 +62,8 @@ async function identity(making: Making, applicationId: string) {
 /** That the person at the provider is this user. */
 async function known(making: Making, userId: string, applicationId: string) {
   const oauthProviders = [await identity(making, applicationId)];
-  const given = { userId, oauthProviders };
-  return making.organization.founder.perform('ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2', given);
+  const input = { userId, oauthProviders };
+  return making.organization.founder.perform('ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2', input);
 }
 
 /** Somebody whom the provider knows, and a token to log in as them. */

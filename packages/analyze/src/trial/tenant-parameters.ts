@@ -8,8 +8,8 @@ export const parentParameters = {
   async ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8() {
     return { parameters: subOrganization({}) };
   },
-  async ACTIVITY_TYPE_RELEASE_CONTACT({ organization: { founder }, given, givenFlag }) {
-    const contact = given('contact') ?? 'released@example.com';
+  async ACTIVITY_TYPE_RELEASE_CONTACT({ organization: { founder }, given: input, givenFlag }) {
+    const contact = input('contact') ?? 'released@example.com';
     if (!isEmail(contact) && !isPhone(contact)) throw new NotExecuted(`nobody is reached by \`${contact}\``);
     const { subOrganizationId } = await founder.perform(
       'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',

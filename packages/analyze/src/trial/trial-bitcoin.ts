@@ -23,16 +23,16 @@ const scripts: Readonly<Record<string, (() => string) | undefined>> = {
 const firstTimeInSeconds = 500_000_000n;
 
 /** A PSBT with these facts of `bitcoin.tx`, which spends outputs of one taproot address. @throws {NotExecuted} */
-export function bitcoinTransactionWith(asked: Facts, own: string): MadeTransaction {
+export function bitcoinTransactionWith(requested: Facts, own: string): MadeTransaction {
   const path = 'bitcoin.tx';
   const real = new Map<string, string>();
-  const outputs = (recordsIn(asked['outputs'], `${path}.outputs`) ?? [{}]).map((given, index) => {
-    const [output, at] = [saidIn(given), `${path}.outputs[${index}]`];
+  const outputs = (recordsIn(requested['outputs'], `${path}.outputs`) ?? [{}]).map((input, index) => {
+    const [output, at] = [saidIn(input), `${path}.outputs[${index}]`];
     return { amount: unsignedIn(output['value'], `${at}.value`, 62) ?? 1_000n, script: scriptFor(output, at, real) };
   });
-  const fee = unsignedIn(asked['fee'], `${path}.fee`, 62) ?? 1_000n;
+  const fee = unsignedIn(requested['fee'], `${path}.fee`, 62) ?? 1_000n;
   const spent = fee + outputs.reduce((sum, { amount }) => sum + amount, 0n);
-  const inputs = (recordsIn(asked['inputs'], `${path}.inputs`) ?? [{}]).map((input, index) => {
+  const inputs = (recordsIn(requested['inputs'], `${path}.inputs`) ?? [{}]).map((input, index) => {
     const at = `${path}.inputs[${index}]`;
     return {
       txId: bytesIn(input['tx_id'], `${at}.tx_id`, '', 32) ?? digits(32),
@@ -44,9 +44,9 @@ export function bitcoinTransactionWith(asked: Facts, own: string): MadeTransacti
   });
   if (inputs.length === 0 || outputs.length === 0)
     throw new NotExecuted('no Bitcoin transaction is without inputs or outputs');
-  const version = textIn(asked['version'], `${path}.version`) ?? '2';
+  const version = textIn(requested['version'], `${path}.version`) ?? '2';
   if (!/^[1-3]$/.test(version)) throw new NotExecuted(`no Bitcoin transaction has the version \`${version}\``);
-  const locktime = recordIn(asked['locktime'], `${path}.locktime`);
+  const locktime = recordIn(requested['locktime'], `${path}.locktime`);
   const lockTime =
     unsignedIn(locktime['amount'], `${path}.locktime.amount`, 32) ??
     (locktime['type'] === 'Seconds' ? 1_767_614_400n : 0n);

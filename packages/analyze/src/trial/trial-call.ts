@@ -31,8 +31,8 @@ const isAddress = (text: string): boolean => /^0x[0-9a-f]{40}$/i.test(text);
  */
 export function callWith(facts: Facts): MadeCall | undefined {
   const name = textIn(facts['function_name'], `${path}.function_name`);
-  const given = recordIn(facts['contract_call_args'], argsPath);
-  const said = Object.entries(given).filter(
+  const input = recordIn(facts['contract_call_args'], argsPath);
+  const said = Object.entries(input).filter(
     ([, value]) => !(value instanceof Doubt && value.kind === 'not-applicable'),
   );
   const isThere = (fact: string) => facts[fact] !== undefined && !(facts[fact] instanceof Doubt);
@@ -43,17 +43,17 @@ export function callWith(facts: Facts): MadeCall | undefined {
   return called(name, args, facts);
 }
 
-function called(asked: string | undefined, args: readonly Argument[], facts: Facts): MadeCall {
+function called(requested: string | undefined, args: readonly Argument[], facts: Facts): MadeCall {
   const data = bytesIn(facts['data'], `${path}.data`, '0x');
   const signature = bytesIn(facts['function_signature'], `${path}.function_signature`, '0x');
   const own = {
-    name: asked ?? 'call',
+    name: requested ?? 'call',
     inputs: args.map(({ parameter }) => parameter),
     values: args.map(({ value }) => value),
   };
   const ownSelector = selectorOf(signatureOf(own.name, own.inputs));
   const selector = signature ?? data?.slice(0, ownSelector.length) ?? ownSelector;
-  const found = selector === ownSelector ? own : functionWith(asked, selector, args);
+  const found = selector === ownSelector ? own : functionWith(requested, selector, args);
   if (found === undefined)
     throw new NotExecuted(`no function \`${own.name}\` was found whose signature is \`${selector}\``);
   const { name, inputs, values } = found;

@@ -34,7 +34,7 @@ interface Chain {
   readonly type: 'TRANSACTION_TYPE_SOLANA' | 'TRANSACTION_TYPE_TRON' | 'TRANSACTION_TYPE_BITCOIN';
   readonly account: TrialAccount;
   /** @throws {NotExecuted} */
-  readonly make: (asked: Facts, own: string) => MadeTransaction;
+  readonly make: (requested: Facts, own: string) => MadeTransaction;
 }
 
 /** The chains besides Ethereum that policies read, by their root. */

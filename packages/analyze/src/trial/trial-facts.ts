@@ -83,41 +83,41 @@ export function saidIn(facts: Facts): Facts {
  * @throws {NotExecuted}
  */
 export function checkMade(
-  asked: PolicyValue | undefined,
+  requested: PolicyValue | undefined,
   made: PolicyValue | undefined,
   path: string,
   real: ReadonlyMap<string, string> = new Map(),
 ): void {
-  if (asked === undefined || (asked instanceof Doubt && asked.kind === 'not-applicable')) return;
-  if (asked instanceof Doubt) {
-    if (made !== undefined && !(made instanceof Doubt)) factIn(asked, path);
+  if (requested === undefined || (requested instanceof Doubt && requested.kind === 'not-applicable')) return;
+  if (requested instanceof Doubt) {
+    if (made !== undefined && !(made instanceof Doubt)) factIn(requested, path);
     return;
   }
-  if (Array.isArray(asked)) {
+  if (Array.isArray(requested)) {
     const [list, other] = [
-      asked as readonly PolicyValue[],
+      requested as readonly PolicyValue[],
       Array.isArray(made) ? (made as readonly PolicyValue[]) : [],
     ];
     if (list.length !== other.length || !Array.isArray(made)) throw unlike(`${path}.count()`, BigInt(list.length));
     for (const [index, one] of list.entries()) checkMade(one, other[index], `${path}[${index}]`, real);
     return;
   }
-  if (typeof asked === 'object' && !(asked instanceof AmbiguousText)) {
+  if (typeof requested === 'object' && !(requested instanceof AmbiguousText)) {
     const other = typeof made === 'object' && made.constructor === Object ? (made as Facts) : {};
-    for (const [name, one] of Object.entries(asked)) checkMade(one, other[name], `${path}.${name}`, real);
+    for (const [name, one] of Object.entries(requested)) checkMade(one, other[name], `${path}.${name}`, real);
     return;
   }
   const shown = made instanceof AmbiguousText ? made.text : made;
-  const isReal = typeof asked === 'string' && shown !== undefined && real.get(asked) === shown;
-  if (lowered(asked) !== lowered(shown) && !isReal) throw unlike(path, asked);
+  const isReal = typeof requested === 'string' && shown !== undefined && real.get(requested) === shown;
+  if (lowered(requested) !== lowered(shown) && !isReal) throw unlike(path, requested);
 }
 
 /** To policies, the letter case of what begins with 0x does not matter. */
 const lowered = (value: PolicyValue | undefined): PolicyValue | undefined =>
   typeof value === 'string' && /^0x/i.test(value) ? value.toLowerCase() : value;
 
-const unlike = (path: string, asked: PolicyValue): NotExecuted =>
-  new NotExecuted(`nothing here makes a request with ${shownValue(asked)} as ${path}`);
+const unlike = (path: string, requested: PolicyValue): NotExecuted =>
+  new NotExecuted(`nothing here makes a request with ${shownValue(requested)} as ${path}`);
 
 /** Refuses facts that nobody here knows how to bring about. @throws {NotExecuted} */
 export function refuseOthers(facts: Readonly<Record<string, PolicyValue>>, path: string, known: readonly string[]) {

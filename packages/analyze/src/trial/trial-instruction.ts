@@ -42,17 +42,17 @@ export class ParsedInstructions {
    * @throws {NotExecuted}
    */
   read(
-    given: PolicyValue,
+    input: PolicyValue,
     path: string,
     { data, isExtensible = false, accounts, beginning = new Uint8Array() }: Known,
   ): ParsedInstruction {
-    const one = saidIn(recordIn(given, path));
+    const one = saidIn(recordIn(input, path));
     const name = textIn(one['instruction_name'], `${path}.instruction_name`) ?? 'call';
     const values = valuesIn(one['program_call_args'], `${path}.program_call_args`);
     const { fields, bytes } = this.borsh.fields(values);
-    const asked = bytesIn(one['discriminator'], `${path}.discriminator`);
+    const requested = bytesIn(one['discriminator'], `${path}.discriminator`);
     const discriminator =
-      asked ??
+      requested ??
       (data === undefined ? undefined : beginningOf(data, bytes)) ??
       `${Buffer.from(beginning).toString('hex')}${ownOf(name)}`;
     const whole = `${discriminator}${Buffer.from(bytes).toString('hex')}`;
@@ -95,8 +95,8 @@ export class ParsedInstructions {
   }
 
   /** The names of accounts in their order, and their keys. Those that the example has stay where they are. */
-  private accounts(given: PolicyValue | undefined, path: string, known: readonly string[] | undefined) {
-    const named = Object.entries(saidIn(recordIn(given, path))).map(
+  private accounts(input: PolicyValue | undefined, path: string, known: readonly string[] | undefined) {
+    const named = Object.entries(saidIn(recordIn(input, path))).map(
       ([name, key]) => [name, this.keys.of(key, `${path}['${name}']`)] as const,
     );
     if (known === undefined) return { names: named.map(([name]) => name), used: named.map(([, key]) => key) };
@@ -121,8 +121,8 @@ function beginningOf(data: string, args: Uint8Array): string {
   return place < 0 ? data : data.slice(0, 2 * place);
 }
 
-function valuesIn(given: PolicyValue | undefined, path: string): Readonly<Record<string, InstructionValue>> {
-  const there = Object.entries(recordIn(given, path)).filter(
+function valuesIn(input: PolicyValue | undefined, path: string): Readonly<Record<string, InstructionValue>> {
+  const there = Object.entries(recordIn(input, path)).filter(
     ([, value]) => !(value instanceof Doubt && value.kind === 'not-applicable'),
   );
   return Object.fromEntries(there.map(([name, value]) => [name, valueIn(value, `${path}['${name}']`)]));

@@ -67,8 +67,8 @@ export class TrialOrganization {
       ids.set(id, made.userTagId);
     }
     for (const [privateKeyTagName, id] of names.get('private key tag') ?? []) {
-      const given = { privateKeyTagName, privateKeyIds: [] };
-      ids.set(id, (await founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', given)).privateKeyTagId);
+      const input = { privateKeyTagName, privateKeyIds: [] };
+      ids.set(id, (await founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', input)).privateKeyTagId);
     }
     const byId = new Map(people.map((one) => [one.user.userId, one]));
     return new TrialOrganization(coordinator, founder, byId, ids, guestId);

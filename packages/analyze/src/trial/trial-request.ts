@@ -35,14 +35,14 @@ export async function requestOf(
   const { definition } = versions.get(request.activity.type)!;
   const { type } = definition;
   if (definition.kind !== 'activity') throw new NotExecuted(`${type} is a vote, and no activity`);
-  const given = (name: string) => textIn(request.activity.params[name], `activity.params.${name}`);
+  const input = (name: string) => textIn(request.activity.params[name], `activity.params.${name}`);
   const givenAmount = (name: string) => amountIn(request.activity.params[name], `activity.params.${name}`);
   const givenFlag = (name: string) => flagIn(request.activity.params[name], `activity.params.${name}`);
   const facts = recordIn(request.resources, 'the request');
   const user = (): string => {
     const voters = new Set(approvals.map(({ userId }) => userId));
-    const asked = given('user_id');
-    const named = organization.userIds.find((id) => id === asked);
+    const requested = input('user_id');
+    const named = organization.userIds.find((id) => id === requested);
     const own = request.ownCredentials === true ? request.submitterId : undefined;
     const spare = organization.userIds.find((id) => !voters.has(id) && !quorum.userIds.includes(id));
     const chosen = named ?? own ?? spare;
@@ -51,12 +51,12 @@ export async function requestOf(
       throw new NotExecuted('a member of the root quorum is theirs alone, whatever policies say');
     return organization.ids.get(chosen)!;
   };
-  const asked = { facts, given, givenAmount, givenFlag, user };
+  const requested = { facts, given: input, givenAmount, givenFlag, user };
   const {
     parameters,
     resources: real = {},
     organizationId = organization.founder.organizationId,
-  } = await makerOf[type]!({ ...asked, organization, resources });
+  } = await makerOf[type]!({ ...requested, organization, resources });
   const params = Object.fromEntries(
     Object.entries(definition.params ?? {}).map(([name, param]) => [name, param.from(parameters)]),
   );

@@ -87,9 +87,9 @@ export class TrialResources {
 
   private async createdKey(privateKeyName: string, privateKeyTags: string[], account: TrialAccount) {
     const { curve, addressFormat } = account;
-    const given = { privateKeyName, curve, privateKeyTags, addressFormats: [addressFormat] };
+    const input = { privateKeyName, curve, privateKeyTags, addressFormats: [addressFormat] };
     const { privateKeys } = await this.organization.founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {
-      privateKeys: [given],
+      privateKeys: [input],
     });
     const { privateKeyId, addresses } = privateKeys[0]!;
     return { privateKeyId, address: addresses[0]!.address };
@@ -97,8 +97,8 @@ export class TrialResources {
 
   private async importedKey(privateKeyName: string, tags: readonly string[], account: TrialAccount) {
     const { founder } = this.organization;
-    const given = await keyToImport(this.organization, await this.somebody(), privateKeyName, account);
-    const { privateKeyId, addresses } = await founder.perform('ACTIVITY_TYPE_IMPORT_PRIVATE_KEY', given);
+    const input = await keyToImport(this.organization, await this.somebody(), privateKeyName, account);
+    const { privateKeyId, addresses } = await founder.perform('ACTIVITY_TYPE_IMPORT_PRIVATE_KEY', input);
     for (const privateKeyTagId of tags) {
       const change = { privateKeyTagId, addPrivateKeyIds: [privateKeyId] };
       await founder.perform('ACTIVITY_TYPE_UPDATE_PRIVATE_KEY_TAG', change);
@@ -115,8 +115,8 @@ export class TrialResources {
   private async keyTag(id: string): Promise<string> {
     const known = this.ids.get(id);
     if (known !== undefined) return known;
-    const given = { privateKeyTagName: `Another tag ${this.made.size}`, privateKeyIds: [] };
-    const { privateKeyTagId } = await this.organization.founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', given);
+    const input = { privateKeyTagName: `Another tag ${this.made.size}`, privateKeyIds: [] };
+    const { privateKeyTagId } = await this.organization.founder.perform('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', input);
     this.made.set(id, privateKeyTagId);
     return privateKeyTagId;
   }
@@ -128,7 +128,7 @@ export class TrialResources {
     const id = textIn(facts['id'], `${path}.id`);
     const label = textIn(facts['label'], `${path}.label`);
     const known = [...(this.names.get(kind) ?? [])].find(
-      ([name, given]) => given === id || (id === undefined && name === label),
+      ([name, input]) => input === id || (id === undefined && name === label),
     );
     if (known) {
       if (label !== undefined && label !== known[0])

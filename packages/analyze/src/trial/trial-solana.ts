@@ -35,27 +35,27 @@ interface Step extends SolanaInstructionToSend {
 const path = 'solana.tx';
 /** Of an account in a table. */
 const anyKey = new AmbiguousText('ADDRESS_TABLE_LOOKUP', 'only the chain knows the account', () => true);
-const lookupsIn = (given: Facts): PolicyValue | undefined => saidIn(given)['address_table_lookups'];
+const lookupsIn = (input: Facts): PolicyValue | undefined => saidIn(input)['address_table_lookups'];
 
 /** A transaction with these facts of `solana.tx`; it also has the accounts of its payer and its programs. @throws {NotExecuted} */
-export function solanaTransactionWith(asked: Facts, own: string): MadeTransaction {
+export function solanaTransactionWith(requested: Facts, own: string): MadeTransaction {
   const keys = new Addresses(solanaKeys, own);
   const waiting = [
-    ...(recordsIn(asked['transfers'], `${path}.transfers`) ?? []).map((one, at) => transferOf(one, at, keys)),
-    ...(recordsIn(asked['spl_transfers'], `${path}.spl_transfers`) ?? []).map((one, at) => tokensOf(one, at, keys)),
+    ...(recordsIn(requested['transfers'], `${path}.transfers`) ?? []).map((one, at) => transferOf(one, at, keys)),
+    ...(recordsIn(requested['spl_transfers'], `${path}.spl_transfers`) ?? []).map((one, at) => tokensOf(one, at, keys)),
   ];
-  const given = recordsIn(asked['instructions'], `${path}.instructions`);
-  const keysIn = (name: string) => textsIn(asked[name], `${path}.${name}`)?.map((key) => keys.of(key, name)) ?? [];
+  const input = recordsIn(requested['instructions'], `${path}.instructions`);
+  const keysIn = (name: string) => textsIn(requested[name], `${path}.${name}`)?.map((key) => keys.of(key, name)) ?? [];
   const programs = keysIn('program_keys');
   const reading = new ParsedInstructions(keys);
-  const tables = new TrialTables(asked['address_table_lookups'], (given ?? []).map(lookupsIn), keys);
-  const steps = given === undefined ? [...waiting] : stepsOf(given, waiting, keys, reading, tables);
-  if (given === undefined) {
+  const tables = new TrialTables(requested['address_table_lookups'], (input ?? []).map(lookupsIn), keys);
+  const steps = input === undefined ? [...waiting] : stepsOf(input, waiting, keys, reading, tables);
+  if (input === undefined) {
     const uncalled = programs.filter((key) => !steps.some(({ programKey }) => programKey === key));
     steps.push(...uncalled.map((programKey) => quiet(programKey, [])));
   }
   const others = keysIn('account_keys');
-  const recentBlockhash = keys.of(asked['recent_blockhash'], `${path}.recent_blockhash`);
+  const recentBlockhash = keys.of(requested['recent_blockhash'], `${path}.recent_blockhash`);
   const transaction = { feePayer: own, instructions: steps, others, recentBlockhash, tables: tables.tables };
   const accounts = solanaAccounts(transaction);
   const called = new Set(steps.map(({ programKey }) => programKey));
@@ -76,21 +76,21 @@ export function solanaTransactionWith(asked: Facts, own: string): MadeTransactio
     unsignedTransaction: unsignedSolana(transaction),
     tx,
     real: keys.real,
-    asked: { ...asked, ...more },
+    asked: { ...requested, ...more },
     reads: interfacesOf(steps, reading),
   };
 }
 
 /** In their order. What is moved is first taken by those of which no interface reads anything, since any data fit them. */
 function stepsOf(
-  given: readonly Facts[],
+  input: readonly Facts[],
   waiting: Step[],
   keys: Addresses,
   reading: ParsedInstructions,
   tables: TrialTables,
 ): Step[] {
   const [parsed, others] = [true, false].map((isRead) =>
-    [...given.entries()].filter(([, one]) => (saidIn(one)['parsed_instruction_data'] !== undefined) === isRead),
+    [...input.entries()].filter(([, one]) => (saidIn(one)['parsed_instruction_data'] !== undefined) === isRead),
   );
   const made = [...others!, ...parsed!].map(([at, one]): readonly [number, Step] => {
     const { lookedUp, facts } = tables.taken(lookupsIn(one));
@@ -111,8 +111,8 @@ function interfacesOf(steps: readonly Step[], reading: ParsedInstructions) {
   });
 }
 
-function transferOf(given: Facts, index: number, keys: Addresses): Step {
-  const [one, at] = [saidIn(given), `${path}.transfers[${index}]`];
+function transferOf(input: Facts, index: number, keys: Addresses): Step {
+  const [one, at] = [saidIn(input), `${path}.transfers[${index}]`];
   const from = keys.ofSigner(one['from'], `${at}.from`);
   const to = keys.of(one['to'], `${at}.to`);
   const amount = unsignedIn(one['amount'], `${at}.amount`, 64) ?? 1n;
@@ -126,8 +126,8 @@ function transferOf(given: Facts, index: number, keys: Addresses): Step {
 }
 
 /** Of tokens whose mint is named, unless the example has it that the instruction does not name it. */
-function tokensOf(given: Facts, index: number, keys: Addresses): Step {
-  const [one, at] = [saidIn(given), `${path}.spl_transfers[${index}]`];
+function tokensOf(input: Facts, index: number, keys: Addresses): Step {
+  const [one, at] = [saidIn(input), `${path}.spl_transfers[${index}]`];
   const owner = keys.ofSigner(one['owner'], `${at}.owner`);
   const [from, to] = [keys.of(one['from'], `${at}.from`), keys.of(one['to'], `${at}.to`)];
   const amount = unsignedIn(one['amount'], `${at}.amount`, 64) ?? 1n;
@@ -152,8 +152,8 @@ function tokensOf(given: Facts, index: number, keys: Addresses): Step {
 }
 
 /** An instruction of the example, which takes what is still to be moved if it leaves open what it does. */
-function instructionOf(given: Facts, at: string, waiting: Step[], keys: Addresses, reading: ParsedInstructions): Step {
-  const one = saidIn(given);
+function instructionOf(input: Facts, at: string, waiting: Step[], keys: Addresses, reading: ParsedInstructions): Step {
+  const one = saidIn(input);
   const program = one['program_key'] === undefined ? undefined : keys.of(one['program_key'], `${at}.program_key`);
   const data = bytesIn(one['instruction_data_hex'], `${at}.instruction_data_hex`);
   const accounts = recordsIn(one['accounts'], `${at}.accounts`)?.map((account, index): SolanaAccountUse => {
@@ -164,9 +164,9 @@ function instructionOf(given: Facts, at: string, waiting: Step[], keys: Addresse
   const place = waiting.findIndex(({ programKey }) => isOpen && (program === undefined || programKey === program));
   const [taken] = place < 0 ? [] : waiting.splice(place, 1);
   const programKey = taken?.programKey ?? program ?? keys.of(undefined, `${at}.program_key`);
-  const asked = one['parsed_instruction_data'];
-  if (asked !== undefined) {
-    const parsed = reading.read(asked, `${at}.parsed_instruction_data`, {
+  const requested = one['parsed_instruction_data'];
+  if (requested !== undefined) {
+    const parsed = reading.read(requested, `${at}.parsed_instruction_data`, {
       data: taken ? Buffer.from(taken.data).toString('hex') : data,
       isExtensible: taken !== undefined,
       accounts: (taken?.accounts ?? accounts)?.map(({ key }) => key),

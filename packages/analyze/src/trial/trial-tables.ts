@@ -16,13 +16,13 @@ export class TrialTables {
 
   /** @throws {NotExecuted} */
   constructor(
-    asked: PolicyValue | undefined,
+    requested: PolicyValue | undefined,
     ofInstructions: readonly (PolicyValue | undefined)[],
     private readonly keys: Addresses,
   ) {
     const own = () =>
       new Map(ofInstructions.flatMap(read).map((one) => [JSON.stringify(this.tableOf(one)), one])).values();
-    this.tables = (asked === undefined ? [...own()] : read(asked)).map((one) => this.tableOf(one));
+    this.tables = (requested === undefined ? [...own()] : read(requested)).map((one) => this.tableOf(one));
   }
 
   /** Of `solana.tx`. */
@@ -31,14 +31,14 @@ export class TrialTables {
   }
 
   /** What an instruction takes, each entry from another table. @throws {NotExecuted} */
-  taken(asked: PolicyValue | undefined): TakenFromTables {
+  taken(requested: PolicyValue | undefined): TakenFromTables {
     const free = new Set(this.tables.keys());
-    const entries = read(asked).map((given) => {
-      const one = this.tableOf(given);
+    const entries = read(requested).map((input) => {
+      const one = this.tableOf(input);
       const isOpen =
-        indexesIn(given, 'writable_indexes') === undefined && indexesIn(given, 'readonly_indexes') === undefined;
+        indexesIn(input, 'writable_indexes') === undefined && indexesIn(input, 'readonly_indexes') === undefined;
       const at = [...free].find((place) =>
-        has(this.tables[place]!, given['address_table_key'] === undefined, isOpen, one),
+        has(this.tables[place]!, input['address_table_key'] === undefined, isOpen, one),
       );
       if (at === undefined)
         throw new NotExecuted('an instruction takes accounts of a table that its transaction has not');
@@ -59,28 +59,29 @@ export class TrialTables {
   }
 
   /** A table of which nothing is said gives its first account, to be read. */
-  private tableOf(given: Facts): SolanaTable {
-    const [writable, readonly] = [indexesIn(given, 'writable_indexes'), indexesIn(given, 'readonly_indexes')];
+  private tableOf(input: Facts): SolanaTable {
+    const [writable, readonly] = [indexesIn(input, 'writable_indexes'), indexesIn(input, 'readonly_indexes')];
     const first = [0];
     const readonlyIndexes = readonly ?? ((writable ?? []).length === 0 ? first : []);
     const writableIndexes = writable ?? (readonlyIndexes.length === 0 ? first : []);
     if (writableIndexes.length + readonlyIndexes.length === 0)
       throw new NotExecuted('no transaction has an address table from which it takes nothing');
-    const asked = textIn(given['address_table_key'], `${path}.address_table_key`);
-    return { tableKey: this.keys.of(asked ?? 'an address table', path), writableIndexes, readonlyIndexes };
+    const requested = textIn(input['address_table_key'], `${path}.address_table_key`);
+    return { tableKey: this.keys.of(requested ?? 'an address table', path), writableIndexes, readonlyIndexes };
   }
 }
 
 function has(table: SolanaTable, isOfAny: boolean, isOpen: boolean, one: SolanaTable): boolean {
   if (!isOfAny && table.tableKey !== one.tableKey) return false;
-  const all = (mine: readonly number[], asked: readonly number[]) => asked.every((index) => mine.includes(index));
+  const all = (mine: readonly number[], requested: readonly number[]) =>
+    requested.every((index) => mine.includes(index));
   return isOpen || (all(table.writableIndexes, one.writableIndexes) && all(table.readonlyIndexes, one.readonlyIndexes));
 }
 
-const read = (asked: PolicyValue | undefined): readonly Facts[] => (recordsIn(asked, path) ?? []).map(saidIn);
+const read = (requested: PolicyValue | undefined): readonly Facts[] => (recordsIn(requested, path) ?? []).map(saidIn);
 
-function indexesIn(given: Facts, name: string): readonly number[] | undefined {
-  const value = given[name];
+function indexesIn(input: Facts, name: string): readonly number[] | undefined {
+  const value = input[name];
   if (value === undefined) return undefined;
   if (!Array.isArray(value)) throw new NotExecuted(`${path}.${name} is of an unexpected type`);
   return (value as readonly PolicyValue[]).map((one) => Number(unsignedIn(one, `${path}.${name}`, 8) ?? 0n));

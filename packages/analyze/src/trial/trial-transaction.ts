@@ -21,9 +21,9 @@ export function transactionWith(eth: PolicyValue | undefined): {
   readonly tx: Facts;
   readonly read?: TrialInterface;
 } {
-  const given = recordIn(eth, 'eth');
-  refuseOthers(given, 'eth', ['tx']);
-  const facts = recordIn(given['tx'], 'eth.tx');
+  const input = recordIn(eth, 'eth');
+  refuseOthers(input, 'eth', ['tx']);
+  const facts = recordIn(input['tx'], 'eth.tx');
   refuseOthers(facts, 'eth.tx', known);
   const call = callWith(facts);
   const made = fieldsOf(call === undefined ? facts : { ...facts, data: call.data });
@@ -77,9 +77,9 @@ function receiverIn({ to }: Facts): string {
   return receiver;
 }
 
-function dataIn({ data: given, function_signature: signed }: Facts): string {
+function dataIn({ data: input, function_signature: signed }: Facts): string {
   const signature = textIn(signed, 'eth.tx.function_signature');
-  const data = textIn(given, 'eth.tx.data') ?? (signature === undefined || signature === '' ? '0x' : signature);
+  const data = textIn(input, 'eth.tx.data') ?? (signature === undefined || signature === '' ? '0x' : signature);
   if (!/^0x(?:[0-9a-f]{2})*$/i.test(data)) throw new NotExecuted(`no transaction has the data \`${data}\``);
   if (signature !== undefined && signature.toLowerCase() !== signatureIn(data).toLowerCase())
     throw new NotExecuted(`the data \`${data}\` does not begin with the signature \`${signature}\``);
@@ -99,7 +99,7 @@ function factsOf(made: UnsignedEthereum): Facts {
 
 /** What several fields have in common in a transaction of this type. */
 function alike(...fees: readonly (bigint | undefined)[]): bigint | undefined {
-  const given = [...new Set(fees.filter((fee) => fee !== undefined))];
-  if (given.length > 1) throw new NotExecuted(`no transaction of its type has different fees ${given.join(', ')}`);
-  return given[0];
+  const input = [...new Set(fees.filter((fee) => fee !== undefined))];
+  if (input.length > 1) throw new NotExecuted(`no transaction of its type has different fees ${input.join(', ')}`);
+  return input[0];
 }

@@ -14,21 +14,21 @@ const typesInOrder = Object.keys(tronContracts) as readonly TronContractType[];
 const fieldsOf = (type: TronContractType) => tronContracts[type].slice(1) as readonly (readonly [string, string])[];
 
 /** A Tron transaction with these facts of `tron.tx`. @throws {NotExecuted} */
-export function tronTransactionWith(asked: Facts, own: string): MadeTransaction {
+export function tronTransactionWith(requested: Facts, own: string): MadeTransaction {
   const addresses = new Addresses(tronAddresses, own);
   const path = 'tron.tx';
-  const [given = {}, ...others] = recordsIn(asked['contract'], `${path}.contract`) ?? [{}];
+  const [input = {}, ...others] = recordsIn(requested['contract'], `${path}.contract`) ?? [{}];
   if (others.length > 0) throw new NotExecuted(`no Tron transaction has ${others.length + 1} contracts`);
-  const contract = saidIn(given);
+  const contract = saidIn(input);
   const type = typeOf(contract);
   const at = `${path}.contract[0]`;
   const fields: Record<string, TronValue> = {};
   for (const [name, kind] of fieldsOf(type)) fields[name] = valueOf(contract, name, kind, at, addresses);
-  const number = (name: string) => unsignedIn(asked[name], `${path}.${name}`, 63) ?? 0n;
+  const number = (name: string) => unsignedIn(requested[name], `${path}.${name}`, 63) ?? 0n;
   const permissionId = unsignedIn(contract['permission_id'], `${at}.permission_id`, 31) ?? 0n;
-  const refBlockBytes = bytesIn(asked['ref_block_bytes'], `${path}.ref_block_bytes`, '', 2) ?? 'ddf1';
-  const refBlockHash = bytesIn(asked['ref_block_hash'], `${path}.ref_block_hash`, '', 8) ?? 'd04764f22469a0b8';
-  const data = bytesIn(asked['data'], `${path}.data`) ?? '';
+  const refBlockBytes = bytesIn(requested['ref_block_bytes'], `${path}.ref_block_bytes`, '', 2) ?? 'ddf1';
+  const refBlockHash = bytesIn(requested['ref_block_hash'], `${path}.ref_block_hash`, '', 8) ?? 'd04764f22469a0b8';
+  const data = bytesIn(requested['data'], `${path}.data`) ?? '';
   const [expiration, timestamp, feeLimit] = ['expiration', 'timestamp', 'fee_limit'].map(number) as [
     bigint,
     bigint,
@@ -54,15 +54,15 @@ export function tronTransactionWith(asked: Facts, own: string): MadeTransaction 
 
 /** The type that is asked for, or the first that has all these fields. @throws {NotExecuted} */
 function typeOf(contract: Facts): TronContractType {
-  const asked = textIn(contract['type'], 'tron.tx.contract[0].type');
+  const requested = textIn(contract['type'], 'tron.tx.contract[0].type');
   const wanted = Object.keys(contract).filter((name) => name !== 'type' && name !== 'permission_id');
   const has = (type: TronContractType) => wanted.every((name) => fieldsOf(type).some(([field]) => field === name));
-  const type = asked === undefined ? typesInOrder.find(has) : typesInOrder.find((one) => one === asked);
+  const type = requested === undefined ? typesInOrder.find(has) : typesInOrder.find((one) => one === requested);
   if (type !== undefined) return type;
   throw new NotExecuted(
-    asked === undefined
+    requested === undefined
       ? `nothing here makes a Tron contract with all of ${wanted.join(', ')}`
-      : `nothing here makes a Tron contract of the type \`${asked}\``,
+      : `nothing here makes a Tron contract of the type \`${requested}\``,
   );
 }
 
@@ -87,11 +87,11 @@ function valueOf(contract: Facts, name: string, kind: string, at: string, addres
 }
 
 /** What is not said is as usual: one key with the weight that is needed. */
-function permissionIn(given: Facts, path: string, addresses: Addresses): TronPermission {
-  const one = saidIn(given);
-  const asked = textIn(one['type'], `${path}.type`) ?? tronPermissionTypes[0];
-  const type = tronPermissionTypes.find((name) => name === asked);
-  if (type === undefined) throw new NotExecuted(`no permission on Tron is of the type \`${asked}\``);
+function permissionIn(input: Facts, path: string, addresses: Addresses): TronPermission {
+  const one = saidIn(input);
+  const requested = textIn(one['type'], `${path}.type`) ?? tronPermissionTypes[0];
+  const type = tronPermissionTypes.find((name) => name === requested);
+  if (type === undefined) throw new NotExecuted(`no permission on Tron is of the type \`${requested}\``);
   const number = (name: string, bits: number) => unsignedIn(one[name], `${path}.${name}`, bits);
   const keys = recordsIn(one['keys'], `${path}.keys`) ?? [{}];
   return {

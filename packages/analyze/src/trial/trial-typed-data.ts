@@ -47,9 +47,9 @@ export function authorizationWith(facts: Facts): MadePayload {
   const path = 'eth.eip_7702_authorization';
   const address = bytesIn(facts['address'], `${path}.address`, '0x', 20) ?? somebody;
   // Only 0, which is every chain, cannot be read.
-  const { chain_id: asked } = facts;
-  const unread = asked instanceof Doubt && asked.kind === 'unreadable' ? asked : undefined;
-  const chainId = unread ? 0n : (unsignedIn(asked, `${path}.chain_id`, 256) ?? 1n);
+  const { chain_id: requested } = facts;
+  const unread = requested instanceof Doubt && requested.kind === 'unreadable' ? requested : undefined;
+  const chainId = unread ? 0n : (unsignedIn(requested, `${path}.chain_id`, 256) ?? 1n);
   const nonce = unsignedIn(facts['nonce'], `${path}.nonce`, 64) ?? 0n;
   const value = { address, chain_id: unread ?? chainId, nonce };
   checkMade(facts, value, path);

@@ -71,9 +71,9 @@ function encoded(parameter: CallParameter, type: string, value: CallValue | unde
 function numberOf(type: string, value: CallValue | undefined): bigint | undefined {
   const [, kind, bits] = /^(uint|int)(\d+)$/.exec(type) ?? [];
   if (kind !== undefined) {
-    const asked = value ?? 0n;
+    const requested = value ?? 0n;
     const within = kind === 'int' ? BigInt.asIntN : BigInt.asUintN;
-    return typeof asked === 'bigint' && within(Number(bits), asked) === asked ? asked : undefined;
+    return typeof requested === 'bigint' && within(Number(bits), requested) === requested ? requested : undefined;
   }
   if (type === 'bool' && (value === undefined || typeof value === 'boolean')) return value === true ? 1n : 0n;
   const digits = { address: 40, bytes32: 64 }[type];

@@ -25,7 +25,7 @@ interface FunctionOf<Of extends Form> {
    * The typed call: a `FunctionCall`, or a constant if the text determines it.
    * @throws {PolicyError} if an argument does not fit
    */
-  check(given: CallForms[Of], at: Position, checking: Checking): CheckedExpression;
+  check(input: CallForms[Of], at: Position, checking: Checking): CheckedExpression;
 }
 
 /** Any entry of the table of functions. */
@@ -48,7 +48,7 @@ export interface Checking {
   /** @throws {PolicyError} if it is not a list */
   listOf(expression: Expression, name: string, at: Position): CheckedExpression;
   /** A predicate on one element of a list, which it reads as a variable. @throws {PolicyError} */
-  predicateOf(list: CheckedExpression, given: CallForms['list.f(v, p)'], name: string, at: Position): Predicate;
+  predicateOf(list: CheckedExpression, input: CallForms['list.f(v, p)'], name: string, at: Position): Predicate;
 }
 
 /** A predicate on one element: `body` reads it as the variable `slot`. */

@@ -13,9 +13,9 @@ const bool: PolicyType = { kind: 'bool' };
 export const all: PolicyFunction = {
   name: 'all',
   form: 'list.f(v, p)',
-  check: (given, at, checking) => {
-    const of = checking.listOf(given.of, 'all', at);
-    return new Quantifier(everyElement, { of, ...checking.predicateOf(of, given, 'all', at) }, at);
+  check: (input, at, checking) => {
+    const of = checking.listOf(input.of, 'all', at);
+    return new Quantifier(everyElement, { of, ...checking.predicateOf(of, input, 'all', at) }, at);
   },
 };
 
@@ -23,9 +23,9 @@ export const all: PolicyFunction = {
 export const any: PolicyFunction = {
   name: 'any',
   form: 'list.f(v, p)',
-  check: (given, at, checking) => {
-    const of = checking.listOf(given.of, 'any', at);
-    return new Quantifier(someElement, { of, ...checking.predicateOf(of, given, 'any', at) }, at);
+  check: (input, at, checking) => {
+    const of = checking.listOf(input.of, 'any', at);
+    return new Quantifier(someElement, { of, ...checking.predicateOf(of, input, 'any', at) }, at);
   },
 };
 
@@ -33,9 +33,9 @@ export const any: PolicyFunction = {
 export const filter: PolicyFunction = {
   name: 'filter',
   form: 'list.f(v, p)',
-  check: (given, at, checking) => {
-    const of = checking.listOf(given.of, 'filter', at);
-    return new Filter({ of, ...checking.predicateOf(of, given, 'filter', at) }, of.type, at);
+  check: (input, at, checking) => {
+    const of = checking.listOf(input.of, 'filter', at);
+    return new Filter({ of, ...checking.predicateOf(of, input, 'filter', at) }, of.type, at);
   },
 };
 

@@ -107,7 +107,7 @@ export class EventStoreDbEventStore implements EventStore {
 
   /** Waits for a server, but not for one whose certificate is untrusted, or that speaks TLS when we do not. */
   async #reach(settings: ConnectionSettings, { reachWithinMs, health }: EventStoreDbOptions): Promise<void> {
-    const given = new AbortController();
+    const input = new AbortController();
     const look = async (): Promise<void> => {
       const fault = await findFault(settings, LOOK_MS);
       if (fault !== undefined) throw new StoreUnavailable(`the event store cannot be used: ${fault}`);
@@ -116,7 +116,7 @@ export class EventStoreDbEventStore implements EventStore {
       () => health?.raise(UNREACHABLE, 'failing', `${away}; the start waits for it`),
       AWAY_AFTER_MS,
     );
-    const reading = this.#reads.allBackwards(END, 1, given.signal, reachWithinMs);
+    const reading = this.#reads.allBackwards(END, 1, input.signal, reachWithinMs);
     try {
       // In parallel, because it is usually fine.
       await Promise.race([reading, look().then(() => reading)]);
@@ -127,7 +127,7 @@ export class EventStoreDbEventStore implements EventStore {
       throw error;
     } finally {
       clearTimeout(late);
-      given.abort();
+      input.abort();
       reading.catch(() => undefined);
     }
   }

@@ -120,13 +120,13 @@ export class Watch {
   }
 
   async #check(): Promise<void> {
-    const begun = performance.now();
+    const started = performance.now();
     try {
       await this.#inTime(this.#look());
       if (this.#isStopped) return;
       this.#responded();
     } catch (error) {
-      if (!this.#isStopped) this.#note(error, begun);
+      if (!this.#isStopped) this.#note(error, started);
     }
   }
 
@@ -174,7 +174,7 @@ export class Watch {
     for (const name of [UNREACHABLE, DENIED]) this.#health?.clear(name);
   }
 
-  #note(error: unknown, begun: number): void {
+  #note(error: unknown, started: number): void {
     if (this.#missing > 0 && error instanceof StoreUnavailable) {
       if (this.#missing >= MOST_MISSING) this.#lose(error.message);
       // Another node may be the leader.
@@ -184,7 +184,7 @@ export class Watch {
     if (isDenied(error) || error instanceof StoreRefused) return this.#deny(error);
     if (isSilence(error)) {
       // Others were answered: it is only slow.
-      if (this.#connection.answers.respondedAt > begun) return;
+      if (this.#connection.answers.respondedAt > started) return;
       this.#connection.giveUp(error);
     }
     this.#failed++;

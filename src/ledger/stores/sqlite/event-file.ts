@@ -72,8 +72,8 @@ export class EventFile extends EventReads implements FileCalls {
       }
       throw error;
     }
-    const given = this.#lastPosition();
-    if (given !== this.#given) throw new Error(`another program has added events up to position ${given}`);
+    const input = this.#lastPosition();
+    if (input !== this.#given) throw new Error(`another program has added events up to position ${input}`);
   }
 
   /** @throws {LockedByAnother} if another program has the lock for writing */
@@ -85,9 +85,9 @@ export class EventFile extends EventReads implements FileCalls {
   append(batch: readonly AppendCall[]): readonly Outcome[] {
     this.#beginWriting();
     const outcomes = batch.map((append) => this.#append(append));
-    const given = this.#lastPosition();
+    const input = this.#lastPosition();
     this.#commit.run([]);
-    this.#given = given;
+    this.#given = input;
     this.#log.bound();
     return outcomes;
   }
