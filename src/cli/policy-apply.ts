@@ -154,7 +154,7 @@ class Application {
       .map((one) => `  countersign approve ${one.activity.fingerprint}\n`);
     const text = printable(activity.waitsFor?.text ?? 'Waiting for approvals.');
     return this.ended(
-      `${text} Others approve with\n\n${commands.join('')}\nThen apply the folder again: it goes on from there.\n`,
+      `${text} Others approve with\n\n${commands.join('')}\nThen apply the folder again: it continues from there.\n`,
       exitCodes.waiting,
     );
   }
